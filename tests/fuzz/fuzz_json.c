@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libFuzzer target for the JSON reader and the canonical form. The first byte chooses rules and the
+ * cut of the body, the rest is the body. Checked besides crashes: the cut changes nothing, and a
+ * canonical text is its own canonical text (where no rule could apply to it twice).
+ *
+ * Built by hand, since libFuzzer comes with clang only; from the root of the repository:
+ *   clang -g -O1 -std=c11 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -Isrc \
+ *     tests/fuzz/fuzz_json.c src/fingerprint/[a-z]*.c src/core/scope.c -lcrypto -o fuzz_json
+ */
+#include <stdlib.h>
+
+#include "fingerprint/fingerprint.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+static struct cfoil_rules *make_rules(bool pointers)
+{
+    static const char *const ignore[] = {"/a", "/*/0", "/b/*/c", "/*/*/~0"};
+    static const char *const unordered[] = {"", "/*", "/b/*", "/*/*/*"};
+    struct cfoil_rules_source source = {.query = true};
+    struct cfoil_rules *rules = NULL;
+    if (pointers) {
+        source.ignore = ignore;
+        source.ignore_count = 4;
+        source.unordered = unordered;
+        source.unordered_count = 4;
+    }
+    if (cfoil_rules_create(&source, &rules, NULL, 0) != CFOIL_OK) {
+        abort();
+    }
+    return rules;
+}
+
+static struct cfoil_fingerprint fingerprint(const struct cfoil_rules *rules, const uint8_t *body,
+                                            size_t bytes, size_t piece)
+{
+    const struct cfoil_request_view request = {.method = cfoil_bytes_text("POST"),
+                                               .path = cfoil_bytes_text("/"),
+                                               .content_type =
+                                                   cfoil_bytes_text("application/json")};
+    static struct cfoil_fingerprinter *fingerprinter;
+    struct cfoil_fingerprint print;
+    if (fingerprinter == NULL && cfoil_fingerprinter_create(&fingerprinter) != CFOIL_OK) {
+        abort();
+    }
+    cfoil_fingerprint_begin(fingerprinter, rules, &request);
+    for (size_t sent = 0; sent < bytes; sent += piece) {
+        cfoil_fingerprint_body(fingerprinter, body + sent,
+                               bytes - sent < piece ? bytes - sent : piece);
+    }
+    if (cfoil_fingerprint_end(fingerprinter, &print, NULL) != CFOIL_OK) {
+        abort();
+    }
+    return print;
+}
+
+static void check_idempotent(const struct cfoil_rules *rules, struct cfoil_bytes body)
+{
+    uint8_t *once = NULL;
+    uint8_t *twice = NULL;
+    size_t once_bytes = 0;
+    size_t twice_bytes = 0;
+    if (cfoil_json_canonical(rules, body, &once, &once_bytes, NULL) != CFOIL_OK) {
+        return;
+    }
+    if (cfoil_json_canonical(rules, cfoil_bytes_of(once, once_bytes), &twice, &twice_bytes, NULL) !=
+            CFOIL_OK ||
+        once_bytes != twice_bytes || memcmp(once, twice, once_bytes) != 0) {
+        abort();
+    }
+    free(once);
+    free(twice);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    static struct cfoil_rules *rules[2];
+    if (bytes == 0) {
+        return 0;
+    }
+    if (rules[0] == NULL) {
+        rules[0] = make_rules(false);
+        rules[1] = make_rules(true);
+    }
+    const struct cfoil_rules *chosen = rules[data[0] & 1];
+    size_t piece = 1 + (data[0] >> 1);
+    struct cfoil_fingerprint whole = fingerprint(chosen, data + 1, bytes - 1, bytes);
+    struct cfoil_fingerprint cut = fingerprint(chosen, data + 1, bytes - 1, piece);
+    if (memcmp(&whole, &cut, sizeof(whole)) != 0) {
+        abort();
+    }
+    if (chosen == rules[0]) {
+        check_idempotent(chosen, cfoil_bytes_of(data + 1, bytes - 1));
+    }
+    return 0;
+}
