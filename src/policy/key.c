@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The key in a header's value. Bare, or as an RFC 8941 string (in quotes, with \" and \\ as the only
+ * escapes, without parameters); both spellings name the same key. White space around it is not part
+ * of it. A format only validates: upper and lower case stay different keys.
+ */
+#include "policy/policy.h"
+
+static struct cfoil_bytes trimmed(struct cfoil_bytes value)
+{
+    while (value.len > 0 && (value.data[0] == ' ' || value.data[0] == '\t')) {
+        value.data++;
+        value.len--;
+    }
+    while (value.len > 0 &&
+           (value.data[value.len - 1] == ' ' || value.data[value.len - 1] == '\t')) {
+        value.len--;
+    }
+    return value;
+}
+
+/* Copies `value` as a key: 1-255 bytes of visible ASCII. */
+static bool read_bare(struct cfoil_bytes value, char *out, size_t *out_len)
+{
+    if (value.len == 0 || value.len > CFOIL_KEY_BYTES_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < value.len; i++) {
+        if (value.data[i] < 0x21 || value.data[i] > 0x7E) {
+            return false;
+        }
+        out[i] = (char)value.data[i];
+    }
+    *out_len = value.len;
+    return true;
+}
+
+static bool read_string(struct cfoil_bytes value, char *out, size_t *out_len)
+{
+    size_t len = 0;
+    size_t i = 1;
+    for (; i < value.len && value.data[i] != '"'; i++) {
+        uint8_t byte = value.data[i];
+        if (byte == '\\') {
+            i++;
+            byte = i < value.len ? value.data[i] : 0;
+            if (byte != '"' && byte != '\\') {
+                return false;
+            }
+        }
+        if (byte < 0x21 || byte > 0x7E || len == CFOIL_KEY_BYTES_MAX) {
+            return false;
+        }
+        out[len++] = (char)byte;
+    }
+    *out_len = len;
+    return len > 0 && i + 1 == value.len;
+}
+
+static bool is_hex(char byte)
+{
+    return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'f') ||
+           (byte >= 'A' && byte <= 'F');
+}
+
+static bool is_uuid(const char *key, size_t len)
+{
+    if (len != 36) {
+        return false;
+    }
+    for (size_t i = 0; i < len; i++) {
+        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+        if (dash ? key[i] != '-' : !is_hex(key[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Version 4 of RFC 9562: the version digit and the two bits of the variant. */
+static bool is_uuid4(const char *key, size_t len)
+{
+    return is_uuid(key, len) && key[14] == '4' && strchr("89abAB", key[19]) != NULL;
+}
+
+/* 26 digits of Crockford's base 32; the first is at most 7, or it would be over 128 bits. */
+static bool is_ulid(const char *key, size_t len)
+{
+    if (len != 26 || key[0] < '0' || key[0] > '7') {
+        return false;
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (strchr("0123456789ABCDEFGHJKMNPQRSTVWXYZabcdefghjkmnpqrstvwxyz", key[i]) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool cfoil_key_normalise(enum cfoil_key_format format, struct cfoil_bytes value, char *out,
+                         size_t *out_len)
+{
+    struct cfoil_bytes bare = trimmed(value);
+    bool string = bare.len > 0 && bare.data[0] == '"';
+    if (!(string ? read_string(bare, out, out_len) : read_bare(bare, out, out_len))) {
+        return false;
+    }
+
+    switch (format) {
+    case CFOIL_KEY_FORMAT_ANY:
+        return true;
+    case CFOIL_KEY_FORMAT_UUID:
+        return is_uuid(out, *out_len);
+    case CFOIL_KEY_FORMAT_UUID4:
+        return is_uuid4(out, *out_len);
+    case CFOIL_KEY_FORMAT_ULID:
+        return is_ulid(out, *out_len);
+    }
+    return false;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The concrete path of a probe, and the sentence that describes a tenant rule. See policy.h. */
+#include <stdio.h>
+
+#include "policy/pattern.h"
+#include "policy/policy.h"
+#include "policy/texts.h"
+
+struct writer {
+    char *out;
+    size_t bytes;
+    size_t len;
+    bool full;
+};
+
+static void put(struct writer *writer, char byte)
+{
+    if (writer->len == writer->bytes) {
+        writer->full = true;
+        return;
+    }
+    writer->out[writer->len++] = byte;
+}
+
+static void put_raw(struct writer *writer, struct cfoil_bytes text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        put(writer, (char)text.data[i]);
+    }
+}
+
+/* RFC 3986: everything but the unreserved characters is encoded. */
+static void put_encoded(struct writer *writer, struct cfoil_bytes text)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < text.len; i++) {
+        uint8_t byte = text.data[i];
+        bool unreserved = (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
+                          (byte >= 'A' && byte <= 'Z') || byte == '-' || byte == '.' ||
+                          byte == '_' || byte == '~';
+        if (unreserved) {
+            put(writer, (char)byte);
+            continue;
+        }
+        put(writer, '%');
+        put(writer, hex[byte >> 4]);
+        put(writer, hex[byte & 15]);
+    }
+}
+
+/* The pattern of this route, not of an earlier one, that the request matched. */
+static const struct cfoil_pattern *matched(const struct cfoil_route *route,
+                                           struct cfoil_bytes method, struct cfoil_bytes path)
+{
+    for (size_t i = 0; i < route->pattern_count; i++) {
+        const struct cfoil_pattern *pattern = route->patterns[i];
+        for (size_t m = 0; m < pattern->method_count; m++) {
+            if (cfoil_bytes_equal(pattern->methods[m], method) &&
+                cfoil_pattern_matches(pattern, path)) {
+                return pattern;
+            }
+        }
+    }
+    return NULL;
+}
+
+size_t cfoil_probe_path(const struct cfoil_route *route, struct cfoil_bytes method,
+                        struct cfoil_bytes path, struct cfoil_bytes key, char *out,
+                        size_t out_bytes)
+{
+    const struct cfoil_pattern *pattern = matched(route, method, path);
+    if (route->probe.path == NULL || pattern == NULL) {
+        return 0;
+    }
+
+    struct writer writer = {out, out_bytes, 0, false};
+    struct cfoil_bytes template = cfoil_bytes_text(route->probe.path);
+    struct cfoil_bytes before;
+    struct cfoil_bytes name;
+    size_t offset = 0;
+    while (cfoil_placeholder_next(template, &offset, &before, &name)) {
+        put_raw(&writer, before);
+        bool is_key = cfoil_bytes_equal(name, cfoil_bytes_text("key"));
+        put_encoded(&writer, is_key ? key : cfoil_pattern_parameter(pattern, path, name));
+    }
+    put_raw(&writer, before);
+    return writer.full ? 0 : writer.len;
+}
+
+void cfoil_tenant_rule_text(const struct cfoil_tenant_rule *rule, char *out, size_t out_bytes)
+{
+    const char *otherwise = rule->otherwise == CFOIL_TENANT_FROM_AUTHORIZATION
+                                ? "authorization, otherwise none"
+                                : "none (one anonymous tenant)";
+    switch (rule->source) {
+    case CFOIL_TENANT_FROM_HEADER:
+        (void)snprintf(out, out_bytes, "header %s, otherwise %s", rule->header, otherwise);
+        return;
+    case CFOIL_TENANT_FROM_AUTHORIZATION:
+        (void)snprintf(out, out_bytes, "authorization, otherwise none (one anonymous tenant)");
+        return;
+    case CFOIL_TENANT_FROM_NONE:
+        (void)snprintf(out, out_bytes, "none (one anonymous tenant)");
+        return;
+    }
+    (void)snprintf(out, out_bytes, "?");
+}
