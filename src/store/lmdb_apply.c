@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One batch: one write transaction, one sync.
+ *
+ *   begin --> clock --> budget --> each op --> commit --> files still there? --> results
+ *                                     |            '-- or abort, if nothing was written
+ *                                     '-- full: abort, make room, again without that op
+ *
+ * Results are kept aside until the end, because a conflict with a write of the same batch is true
+ * only if the batch becomes durable. A batch without a cas is read in a read transaction and waits
+ * for no writer.
+ *
+ * What an error makes of a batch: before the commit nothing was applied, so everything is FAILED.
+ * From the commit on, what was to be written is UNKNOWN; what was only read was not applied and is
+ * FAILED.
+ */
+#include <assert.h>
+
+#include "store/lmdb_store.h"
+
+#define FULL_TRIES 4 /* rounds in which one op that does not fit is left out */
+
+struct batch {
+    struct cfoil_store *store;
+    struct cfoil_op **ops;
+    size_t count;
+    size_t at; /* the op being run */
+    size_t writes;
+    int64_t now_ms;
+    MDB_cursor *cursor;
+    struct cfoil_lmdb_budget budget;
+    enum cfoil_error refusal; /* OK, or what every write of this round is refused with */
+    bool refused[CFOIL_STORE_BATCH_MAX];
+};
+
+static void keep(struct batch *batch, enum cfoil_op_status status, enum cfoil_error error)
+{
+    batch->store->results[batch->at] = (struct cfoil_lmdb_result){status, error};
+}
+
+/* What is not a write: the record that was found, or absent, or an error. */
+static void keep_answer(struct batch *batch, enum cfoil_judgement judgement,
+                        struct cfoil_bytes found, enum cfoil_error error)
+{
+    struct cfoil_op *op = batch->ops[batch->at];
+
+    op->current_bytes = 0;
+    if (judgement == CFOIL_JUDGE_SHOW) {
+        error = cfoil_op_set_current(op, found);
+    }
+    keep(batch, error == CFOIL_OK ? CFOIL_OP_CURRENT : CFOIL_OP_FAILED, error);
+}
+
+/* Whether the op may be written in this round; if not, its result is kept. */
+static bool may_write(struct batch *batch, bool is_new)
+{
+    struct cfoil_op *op = batch->ops[batch->at];
+
+    if (batch->refusal != CFOIL_OK) {
+        keep(batch, CFOIL_OP_FAILED, batch->refusal);
+        return false;
+    }
+    if (batch->refused[batch->at] ||
+        !cfoil_lmdb_budget_take(&batch->budget, op->draft.len, is_new)) {
+        keep(batch, CFOIL_OP_FAILED, CFOIL_E_STORE_FULL);
+        return false;
+    }
+    return true;
+}
+
+static int put(struct batch *batch, unsigned flags, MDB_val *data)
+{
+    struct cfoil_op *op = batch->ops[batch->at];
+    MDB_val key = cfoil_lmdb_val(op->id, CFOIL_ID_BYTES);
+
+    data->mv_size = op->draft.len;
+    data->mv_data = NULL;
+    int rc = mdb_cursor_put(batch->cursor, &key, data, flags | MDB_RESERVE);
+    if (rc != 0) {
+        return rc;
+    }
+    cfoil_draft_stamp(op->draft, batch->now_ms, data->mv_data);
+    batch->writes++;
+    keep(batch, CFOIL_OP_APPLIED, CFOIL_OK);
+    return 0;
+}
+
+/* The cursor stands on `found`. */
+static int run_found(struct batch *batch, struct cfoil_bytes found)
+{
+    enum cfoil_error error = CFOIL_OK;
+    MDB_val data;
+
+    enum cfoil_judgement judgement =
+        cfoil_store_judge(batch->ops[batch->at], found, batch->now_ms, &error);
+    if (judgement != CFOIL_JUDGE_WRITE) {
+        keep_answer(batch, judgement, found, error);
+        return 0;
+    }
+    return may_write(batch, false) ? put(batch, MDB_CURRENT, &data) : 0;
+}
+
+static int run_missing(struct batch *batch)
+{
+    const struct cfoil_bytes nothing = {NULL, 0};
+    enum cfoil_error error = CFOIL_OK;
+    MDB_val data;
+
+    enum cfoil_judgement judgement =
+        cfoil_store_judge(batch->ops[batch->at], nothing, batch->now_ms, &error);
+    if (judgement != CFOIL_JUDGE_WRITE) {
+        keep_answer(batch, judgement, nothing, error);
+        return 0;
+    }
+    return may_write(batch, true) ? put(batch, MDB_NOOVERWRITE, &data) : 0;
+}
+
+static int run_by_search(struct batch *batch)
+{
+    MDB_val key = cfoil_lmdb_val(batch->ops[batch->at]->id, CFOIL_ID_BYTES);
+    MDB_val data;
+
+    int rc = mdb_cursor_get(batch->cursor, &key, &data, MDB_SET);
+    if (rc == MDB_NOTFOUND) {
+        return run_missing(batch);
+    }
+    return rc == 0 ? run_found(batch, cfoil_lmdb_bytes(&data)) : rc;
+}
+
+/*
+ * A first claim: one descent that either makes room for the record or finds the one that is there.
+ * Where the write may be refused it is looked for first, so that a conflict is still answered.
+ */
+static int run_op(struct batch *batch)
+{
+    const struct cfoil_op *op = batch->ops[batch->at];
+    struct cfoil_lmdb_budget before = batch->budget;
+    MDB_val data;
+
+    if (op->kind != CFOIL_OP_CAS || op->expect != CFOIL_EXPECT_ABSENT ||
+        batch->refusal != CFOIL_OK || batch->refused[batch->at] ||
+        !cfoil_lmdb_budget_take(&batch->budget, op->draft.len, true)) {
+        return run_by_search(batch);
+    }
+    int rc = put(batch, MDB_NOOVERWRITE, &data);
+    if (rc == MDB_KEYEXIST) {
+        batch->budget = before;
+        return run_found(batch, cfoil_lmdb_bytes(&data));
+    }
+    return rc;
+}
+
+static int run_all(struct batch *batch, MDB_txn *txn)
+{
+    int rc = mdb_cursor_open(txn, batch->store->records, &batch->cursor);
+    if (rc != 0) {
+        return rc;
+    }
+    batch->writes = 0;
+    for (batch->at = 0; batch->at < batch->count && rc == 0; batch->at++) {
+        rc = run_op(batch);
+    }
+    /* Left on the op that failed, for whoever wants to leave it out. */
+    batch->at -= rc != 0 ? 1U : 0U;
+    mdb_cursor_close(batch->cursor);
+    return rc;
+}
+
+static void publish(struct batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct cfoil_lmdb_result *result = &batch->store->results[i];
+        struct cfoil_op *op = batch->ops[i];
+        if (result->status == CFOIL_OP_CURRENT) {
+            op->status = CFOIL_OP_CURRENT;
+            op->error = CFOIL_OK;
+            op->now_ms = batch->now_ms;
+            continue;
+        }
+        cfoil_op_finish(op, result->status, result->error,
+                        result->status == CFOIL_OP_APPLIED ? batch->now_ms : 0);
+    }
+}
+
+/* The whole batch failed: before its commit, or (committed) during or after it. */
+static void publish_error(struct batch *batch, enum cfoil_error error, bool committed)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        bool open = committed && batch->store->results[i].status == CFOIL_OP_APPLIED;
+        cfoil_op_finish(batch->ops[i], open ? CFOIL_OP_UNKNOWN : CFOIL_OP_FAILED, error, 0);
+    }
+}
+
+static enum cfoil_error finish(struct batch *batch)
+{
+    enum cfoil_error error = cfoil_lmdb_place_check(batch->store);
+    if (error != CFOIL_OK) {
+        publish_error(batch, error, true);
+        return error;
+    }
+    publish(batch);
+    return CFOIL_OK;
+}
+
+static enum cfoil_error fail(struct batch *batch, int rc)
+{
+    enum cfoil_error error = cfoil_lmdb_error(rc);
+    publish_error(batch, error, false);
+    return error;
+}
+
+static enum cfoil_error apply_reading(struct batch *batch)
+{
+    struct cfoil_store *store = batch->store;
+
+    int rc = mdb_txn_renew(store->read_txn);
+    if (rc != 0) {
+        return fail(batch, rc);
+    }
+    batch->now_ms = cfoil_timebase_now(&store->time);
+    rc = run_all(batch, store->read_txn);
+    mdb_txn_reset(store->read_txn);
+    return rc != 0 ? fail(batch, rc) : finish(batch);
+}
+
+/* Clock and budget, under the write lock: the order of times is then the order of commits. */
+static int prepare(struct batch *batch, MDB_txn *txn, bool *stale)
+{
+    int rc = cfoil_lmdb_clock_read(batch->store, txn, stale);
+    if (rc == 0) {
+        rc = cfoil_lmdb_budget_open(batch->store, batch->ops, batch->count, &batch->budget);
+    }
+    batch->now_ms = cfoil_timebase_now(&batch->store->time);
+    return rc;
+}
+
+static bool is_full(int rc)
+{
+    return rc == MDB_MAP_FULL || rc == MDB_TXN_FULL;
+}
+
+/*
+ * Runs and commits. *committing: the error came from the commit. LMDB's own "full" there means that
+ * nothing was written; any other error leaves it open.
+ */
+static int run_transaction(struct batch *batch, MDB_txn *txn, bool *committing)
+{
+    struct cfoil_store *store = batch->store;
+    bool stale = false;
+
+    int rc = prepare(batch, txn, &stale);
+    if (rc == 0) {
+        rc = run_all(batch, txn);
+    }
+    if (rc == 0 && batch->writes > 0 &&
+        (stale || batch->now_ms - store->high_water_ms >= CFOIL_CLOCK_MARGIN_MS)) {
+        rc = cfoil_lmdb_clock_write(store, txn, batch->now_ms);
+    }
+    if (rc != 0 || batch->writes == 0) {
+        mdb_txn_abort(txn);
+        return rc;
+    }
+    rc = mdb_txn_commit(txn);
+    *committing = rc != 0 && !is_full(rc);
+    return rc;
+}
+
+static enum cfoil_error commit_failed(struct batch *batch, int rc)
+{
+    enum cfoil_error error = cfoil_lmdb_error(rc);
+
+    publish_error(batch, error, true);
+    /* A full disk leaves the environment sound; after anything else it is opened anew. */
+    return error == CFOIL_E_STORE_FULL ? CFOIL_OK : error;
+}
+
+static enum cfoil_error apply_writing(struct batch *batch)
+{
+    struct cfoil_store *store = batch->store;
+    MDB_txn *txn;
+
+    for (int i = 0; i < FULL_TRIES; i++) {
+        bool committing = false;
+        int rc = mdb_txn_begin(store->env, NULL, 0, &txn);
+        if (rc != 0) {
+            return fail(batch, rc);
+        }
+        rc = run_transaction(batch, txn, &committing);
+        if (rc == 0) {
+            return finish(batch);
+        }
+        if (committing) {
+            return commit_failed(batch, rc);
+        }
+        if (!is_full(rc)) {
+            return fail(batch, rc);
+        }
+        /* The first time, room may be all that is missing. */
+        if (i > 0 && batch->at < batch->count) {
+            batch->refused[batch->at] = true;
+        }
+        cfoil_lmdb_make_room(store);
+    }
+    batch->refusal = CFOIL_E_STORE_FULL;
+    return apply_reading(batch);
+}
+
+static bool has_cas(struct cfoil_op *const *ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (ops[i]->kind == CFOIL_OP_CAS) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum cfoil_error cfoil_lmdb_apply(struct cfoil_store *store, struct cfoil_op **ops, size_t count)
+{
+    struct batch batch = {.store = store, .ops = ops, .count = count};
+
+    assert(count <= CFOIL_STORE_BATCH_MAX);
+    if (count == 0) {
+        cfoil_lmdb_check_readers(store);
+        return cfoil_lmdb_place_check(store);
+    }
+    if (!has_cas(ops, count)) {
+        return apply_reading(&batch);
+    }
+    if (store->read_only) {
+        batch.refusal = CFOIL_E_STORE_READ_ONLY;
+        return apply_reading(&batch);
+    }
+    return apply_writing(&batch);
+}
