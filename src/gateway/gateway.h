@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gateway inside nginx: what its files share. It owns a request's way from the PRECONTENT phase to
+ * the last byte of its answer; it decides nothing of the protocol (engine/engine.h does).
+ *
+ *   PRECONTENT handler
+ *     | route and key?   no --------------------------> nginx goes on, untouched
+ *     v
+ *   BODY      the body is read and fingerprinted
+ *   BEGIN     the engine is asked, the request is suspended
+ *   DECIDED   the verdict stands: PROBE asks the backend and comes back here,
+ *     |         any other but EXECUTE is ANSWERED by us
+ *     v
+ *   FORWARD   the content handler runs, guarded; the filters capture its response:
+ *               HOLD ---> SETTLING ---> SEND ---> PASS      until the settle is durable (R3)
+ *                 '-----> STREAM -----------------'         too long, an event stream, an upgrade
+ *               TAP                                         unprotected: passed on and copied
+ *
+ * Invariant: a context outlives every internal redirect of its request (it is found again through its
+ * pool cleanup), claims at most once, and gives its claim back in that cleanup, settled or not.
+ */
+#ifndef CFOIL_GATEWAY_GATEWAY_H
+#define CFOIL_GATEWAY_GATEWAY_H
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_channel.h>
+#include <ngx_http.h>
+
+#include "core/outcome.h"
+#include "engine/engine.h"
+#include "fingerprint/fingerprint.h"
+#include "policy/policy.h"
+
+
+#define NGX_HTTP_COUNTERFOIL_UPSTREAMS       4
+#define NGX_HTTP_COUNTERFOIL_READ_BYTES      65536
+#define NGX_HTTP_COUNTERFOIL_SECRET_BYTES    32
+#define NGX_HTTP_COUNTERFOIL_SECRET_MAX      4096
+#define NGX_HTTP_COUNTERFOIL_SWEEP_MS        1000
+#define NGX_HTTP_COUNTERFOIL_ENTROPY_BYTES   4096
+#define NGX_HTTP_COUNTERFOIL_REQUEST_ID      16
+#define NGX_HTTP_COUNTERFOIL_SETTLE_EXIT_MS  30000
+#define NGX_HTTP_COUNTERFOIL_PROBE_SLACK_MS  1000
+
+/*
+ * The bit in r->buffered that says a response is held. It is the image filter's, which stands behind
+ * us and has nothing buffered while we hold.
+ */
+#define NGX_HTTP_COUNTERFOIL_BUFFERED        0x08
+
+
+typedef struct {
+    struct cfoil_policy  *policy;
+    ngx_str_t             policy_file;
+    ngx_str_t             store;
+    ngx_str_t             secret_file;
+    ngx_msec_t            settle_wait;
+    ngx_msec_t            settle_exit_max;
+
+    /* where the request id is among nginx's variables */
+    ngx_int_t             request_id;
+
+    /* ctx_index of proxy, fastcgi, uwsgi and scgi, as far as they are there */
+    ngx_uint_t            upstreams[NGX_HTTP_COUNTERFOIL_UPSTREAMS];
+    ngx_uint_t            nupstreams;
+
+    /* at least one location has "counterfoil on" */
+    ngx_flag_t            used;
+} ngx_http_counterfoil_main_conf_t;
+
+
+typedef struct {
+    ngx_flag_t            enable;
+} ngx_http_counterfoil_loc_conf_t;
+
+
+/* What a master process found out at its start; inherited by its workers, kept over reloads. */
+typedef struct {
+    ngx_str_t             store;
+    uint8_t               store_id[CFOIL_STORE_ID_BYTES];
+    u_char                secret[NGX_HTTP_COUNTERFOIL_SECRET_MAX];
+    size_t                secret_len;
+} ngx_http_counterfoil_start_t;
+
+
+/* What a worker process has one of. engine is NULL where it could not be made. */
+typedef struct {
+    struct cfoil_lane           *lane;
+    struct cfoil_engine         *engine;
+    struct cfoil_fingerprinter  *fingerprinter;
+    struct cfoil_digester       *digester;
+
+    ngx_event_t                  flush;
+    ngx_event_t                  timer;
+    ngx_msec_t                   exit_max;
+    ngx_msec_t                   exiting_since;
+    ngx_flag_t                   closing;
+
+    /* random bytes, drawn in one call, used up request by request */
+    u_char                       entropy[NGX_HTTP_COUNTERFOIL_ENTROPY_BYTES];
+    size_t                       entropy_left;
+
+    /* scratch of one call: a piece of a body file, an endpoint, a probe's path */
+    u_char                       buffer[NGX_HTTP_COUNTERFOIL_READ_BYTES];
+} ngx_http_counterfoil_worker_t;
+
+
+typedef enum {
+    NGX_HTTP_COUNTERFOIL_BODY,
+    NGX_HTTP_COUNTERFOIL_BEGIN,
+    NGX_HTTP_COUNTERFOIL_DECIDED,
+    NGX_HTTP_COUNTERFOIL_PROBE,
+    NGX_HTTP_COUNTERFOIL_FORWARD,
+    NGX_HTTP_COUNTERFOIL_ANSWERED
+} ngx_http_counterfoil_state_e;
+
+
+typedef enum {
+    NGX_HTTP_COUNTERFOIL_NONE,         /* no response header was seen yet */
+    NGX_HTTP_COUNTERFOIL_HOLD,
+    NGX_HTTP_COUNTERFOIL_SETTLING,
+    NGX_HTTP_COUNTERFOIL_SEND,
+    NGX_HTTP_COUNTERFOIL_TAP,
+    NGX_HTTP_COUNTERFOIL_STREAM,
+    NGX_HTTP_COUNTERFOIL_PASS
+} ngx_http_counterfoil_hold_e;
+
+
+typedef struct {
+    u_char                       *data;
+    size_t                        len;
+    size_t                        capacity;
+} ngx_http_counterfoil_body_t;
+
+
+typedef struct {
+    ngx_http_request_t           *request;
+    ngx_http_counterfoil_body_t   body;
+    ngx_str_t                     content_type;
+    ngx_uint_t                    status;
+    ngx_event_t                   timer;
+    unsigned                      complete:1;
+    unsigned                      too_long:1;
+    unsigned                      reported:1;
+} ngx_http_counterfoil_probe_t;
+
+
+typedef struct {
+    ngx_http_request_t           *request;
+    const struct cfoil_route     *route;
+    ngx_http_counterfoil_state_e  state;
+
+    /* what is asked */
+    ngx_str_t                     path;
+    ngx_str_t                     args;
+    ngx_str_t                     endpoint;
+    ngx_str_t                     key;
+    ngx_str_t                     tenant;
+    enum cfoil_tenant_class       tenant_class;
+    uint8_t                       id[CFOIL_ID_BYTES];
+    struct cfoil_fingerprint      fingerprint;
+
+    /* what was decided; claim is NULL where the engine had none to give */
+    struct cfoil_claim           *claim;
+    enum cfoil_error              error;
+    enum cfoil_verdict            verdict;
+    enum cfoil_answer             answer;
+    uint32_t                      attempt;
+    uint64_t                      fence;
+    int64_t                       life_ms;
+    int64_t                       retry_after_ms;
+    ngx_str_t                     first_request_id;
+
+    /* how it went with the backend */
+    ngx_http_handler_pt           content_handler;
+    void                        (*finalize_request)(ngx_http_request_t *r,
+                                      ngx_int_t rc);
+    struct cfoil_exchange         exchange;
+
+    /* the response as it was captured */
+    ngx_http_counterfoil_hold_e   hold;
+    ngx_http_counterfoil_body_t   body;
+    ngx_chain_t                  *passed;           /* bufs not yet written */
+    enum cfoil_settle_status      settle_status;
+
+    ngx_http_counterfoil_probe_t *probe;
+
+    unsigned                      blocked:1;        /* r->main->blocked is ours */
+    unsigned                      body_differs:1;
+    unsigned                      unprotected:1;    /* let through without the store */
+    unsigned                      ended:1;          /* exchange stands */
+    unsigned                      accelerated:1;    /* ... and asked for a redirect */
+    unsigned                      from_upstream:1;
+    unsigned                      truncated:1;
+    unsigned                      too_long:1;       /* body is not all of it */
+    unsigned                      settled:1;        /* the engine knows how it ended */
+    unsigned                      client_failed:1;
+} ngx_http_counterfoil_ctx_t;
+
+
+extern ngx_module_t  ngx_http_counterfoil_module;
+
+
+/* start.c: the master process, and what it keeps */
+ngx_int_t ngx_http_counterfoil_init_module(ngx_cycle_t *cycle);
+const ngx_http_counterfoil_start_t *ngx_http_counterfoil_started(void);
+ngx_flag_t ngx_http_counterfoil_store_is_memory(ngx_str_t *url);
+
+/* worker.c: the engine and nginx's loop */
+ngx_int_t ngx_http_counterfoil_init_process(ngx_cycle_t *cycle);
+void ngx_http_counterfoil_exit_process(ngx_cycle_t *cycle);
+/* The worker's own; NULL where this process has none. */
+ngx_http_counterfoil_worker_t *ngx_http_counterfoil_worker(void);
+/* To be called after every call that gave the engine something to do. */
+void ngx_http_counterfoil_schedule(void);
+
+/* handler.c: the way of a request */
+ngx_int_t ngx_http_counterfoil_handler(ngx_http_request_t *r);
+ngx_http_counterfoil_ctx_t *ngx_http_counterfoil_get_ctx(ngx_http_request_t *r);
+void ngx_http_counterfoil_suspend(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
+void ngx_http_counterfoil_decided(void *data, struct cfoil_claim *claim);
+
+/* request.c: what is asked */
+ngx_int_t ngx_http_counterfoil_target(ngx_http_request_t *r, ngx_str_t *path,
+    ngx_str_t *args);
+ngx_int_t ngx_http_counterfoil_key(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
+ngx_int_t ngx_http_counterfoil_scope(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
+ngx_int_t ngx_http_counterfoil_fingerprint(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
+ngx_int_t ngx_http_counterfoil_begin_request(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx, struct cfoil_begin_request *request);
+
+/* headers.c: lists of headers */
+typedef ngx_int_t (*ngx_http_counterfoil_drop_pt)(ngx_table_elt_t *h,
+    ngx_http_counterfoil_ctx_t *ctx);
+ngx_table_elt_t *ngx_http_counterfoil_header_next(ngx_list_part_t **part,
+    ngx_uint_t *i);
+ngx_int_t ngx_http_counterfoil_header_is(ngx_table_elt_t *h, const char *name);
+ngx_int_t ngx_http_counterfoil_header_join(ngx_http_request_t *r,
+    const char *name, ngx_str_t *value);
+ngx_table_elt_t *ngx_http_counterfoil_header_add(ngx_list_t *headers,
+    const char *name, ngx_str_t *value);
+ngx_int_t ngx_http_counterfoil_strip(ngx_http_request_t *r);
+ngx_int_t ngx_http_counterfoil_forward_headers(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
+ngx_int_t ngx_http_counterfoil_probe_headers(ngx_http_request_t *sr,
+    ngx_http_counterfoil_ctx_t *ctx);
+ngx_int_t ngx_http_counterfoil_mark(ngx_http_request_t *r, const char *name,
+    const char *value);
+
+/* snapshot.c: the headers of a response as a record keeps them */
+ngx_int_t ngx_http_counterfoil_snapshot_headers(ngx_http_request_t *r,
+    const struct cfoil_route *route, struct cfoil_bytes *framed);
+
+/* language.c */
+ngx_flag_t ngx_http_counterfoil_wants_chinese(ngx_http_request_t *r);
+
+/* answer.c: our own answers; build fills r->headers_out and gives the body */
+ngx_buf_t *ngx_http_counterfoil_answer_build(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx, enum cfoil_answer answer,
+    ngx_uint_t status);
+ngx_int_t ngx_http_counterfoil_answer(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx, enum cfoil_answer answer);
+/* Sends head and body from a phase handler; the handler returns what this returns. */
+ngx_int_t ngx_http_counterfoil_respond(ngx_http_request_t *r, ngx_buf_t *b);
+
+/* replay.c */
+ngx_int_t ngx_http_counterfoil_replay(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
+
+/* guard.c: the content handler of a claimed request, and how its exchange ended */
+ngx_int_t ngx_http_counterfoil_guard(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
+void ngx_http_counterfoil_exchange(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx, struct cfoil_exchange *exchange);
+ngx_msec_t ngx_http_counterfoil_read_timeout(ngx_http_request_t *r);
+
+/* capture.c: the filters */
+ngx_int_t ngx_http_counterfoil_filter_init(ngx_conf_t *cf);
+ngx_int_t ngx_http_counterfoil_body_append(ngx_pool_t *pool,
+    ngx_http_counterfoil_body_t *body, ngx_buf_t *b, size_t max);
+
+/* settle.c: the end of an execution */
+ngx_int_t ngx_http_counterfoil_settle(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
+void ngx_http_counterfoil_settle_background(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx, ngx_flag_t snapshot);
+ngx_buf_t *ngx_http_counterfoil_held(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
+void ngx_http_counterfoil_release(ngx_http_counterfoil_ctx_t *ctx);
+
+/* probe.c */
+ngx_int_t ngx_http_counterfoil_probe(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
+ngx_http_counterfoil_probe_t *ngx_http_counterfoil_probe_of(
+    ngx_http_request_t *sr);
+ngx_int_t ngx_http_counterfoil_probe_header(ngx_http_request_t *sr,
+    ngx_http_counterfoil_probe_t *probe);
+ngx_int_t ngx_http_counterfoil_probe_body(ngx_http_request_t *sr,
+    ngx_http_counterfoil_probe_t *probe, ngx_chain_t *in);
+
+/* variables.c */
+ngx_int_t ngx_http_counterfoil_add_variables(ngx_conf_t *cf);
+
+
+static ngx_inline struct cfoil_bytes
+ngx_http_counterfoil_bytes(ngx_str_t *s)
+{
+    return cfoil_bytes_of(s->data, s->len);
+}
+
+
+/* nginx's strings are not const; those made here are only read. */
+static ngx_inline ngx_str_t
+ngx_http_counterfoil_str(const void *data, size_t len)
+{
+    ngx_str_t  s;
+
+    s.len = len;
+    s.data = (u_char *) (uintptr_t) data;
+
+    return s;
+}
+
+#endif

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The way of a request through the gateway: which route it belongs to, its body, the engine, the
+ * verdict. The handler is entered again and again for one request, by nginx's phases, after the body
+ * was read, when the engine has answered, after an internal redirect; the state in the context says
+ * where it stands.
+ */
+#include "gateway/gateway.h"
+
+
+static ngx_int_t ngx_http_counterfoil_enter(ngx_http_request_t *r);
+static ngx_int_t ngx_http_counterfoil_decide(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
+static void ngx_http_counterfoil_body_handler(ngx_http_request_t *r);
+
+
+static void
+ngx_http_counterfoil_cleanup(void *data)
+{
+    ngx_http_counterfoil_release(data);
+}
+
+
+ngx_http_counterfoil_ctx_t *
+ngx_http_counterfoil_get_ctx(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t          *cln;
+    ngx_http_counterfoil_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_counterfoil_module);
+
+    if (ctx || (!r->internal && !r->filter_finalize)) {
+        return ctx;
+    }
+
+    /*
+     * if module context was reset, the original address
+     * can still be found in the cleanup handler
+     */
+
+    for (cln = r->pool->cleanup; cln; cln = cln->next) {
+        if (cln->handler == ngx_http_counterfoil_cleanup) {
+            ctx = cln->data;
+            ngx_http_set_ctx(r, ctx, ngx_http_counterfoil_module);
+            break;
+        }
+    }
+
+    return ctx;
+}
+
+
+static ngx_http_counterfoil_ctx_t *
+ngx_http_counterfoil_create_ctx(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t          *cln;
+    ngx_http_counterfoil_ctx_t  *ctx;
+
+    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_counterfoil_ctx_t));
+    if (cln == NULL) {
+        return NULL;
+    }
+
+    ctx = cln->data;
+    ngx_memzero(ctx, sizeof(ngx_http_counterfoil_ctx_t));
+
+    ctx->request = r;
+    cln->handler = ngx_http_counterfoil_cleanup;
+
+    ngx_http_set_ctx(r, ctx, ngx_http_counterfoil_module);
+
+    return ctx;
+}
+
+
+/* While the engine works nothing but the engine moves the request. */
+static void
+ngx_http_counterfoil_wait_handler(ngx_http_request_t *r)
+{
+    ngx_log_debug0(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "counterfoil waits");
+}
+
+
+void
+ngx_http_counterfoil_suspend(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx)
+{
+    if (!ctx->blocked) {
+        r->main->blocked++;
+        ctx->blocked = 1;
+    }
+
+    r->read_event_handler = ngx_http_block_reading;
+    r->write_event_handler = ngx_http_counterfoil_wait_handler;
+
+    ngx_http_counterfoil_schedule();
+}
+
+
+static void
+ngx_http_counterfoil_resume(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx)
+{
+    ngx_connection_t  *c;
+
+    c = r->connection;
+
+    ngx_http_set_log_request(c->log, r);
+
+    if (ctx->blocked) {
+        r->main->blocked--;
+        ctx->blocked = 0;
+    }
+
+    /* nginx may have terminated the request meanwhile: let it end */
+
+    if (r->write_event_handler == ngx_http_counterfoil_wait_handler) {
+        r->write_event_handler = ngx_http_core_run_phases;
+    }
+
+    r->write_event_handler(r);
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+static ngx_flag_t
+ngx_http_counterfoil_same_text(ngx_str_t *s, struct cfoil_bytes bytes)
+{
+    return s->len == bytes.len
+           && ngx_strncmp(s->data, bytes.data, bytes.len) == 0;
+}
+
+
+/* The claim's views do not outlive the next call on it: what is needed later is copied. */
+static void
+ngx_http_counterfoil_take_result(ngx_http_counterfoil_ctx_t *ctx)
+{
+    struct cfoil_bytes          first;
+    const struct cfoil_result  *result;
+
+    result = cfoil_claim_result(ctx->claim);
+
+    ctx->error = result->error;
+    ctx->verdict = result->verdict;
+    ctx->attempt = result->attempt;
+    ctx->fence = result->fence;
+    ctx->life_ms = result->life_ms;
+    ctx->retry_after_ms = result->retry_after_ms;
+    ctx->body_differs = result->body_differs;
+
+    if (result->record) {
+        first = result->record->first_request_id;
+
+        if (!ngx_http_counterfoil_same_text(&ctx->first_request_id, first)) {
+            ctx->first_request_id.data = ngx_pnalloc(ctx->request->pool,
+                                                     first.len + 1);
+            if (ctx->first_request_id.data == NULL) {
+                ctx->first_request_id.len = 0;
+
+            } else {
+                ngx_memcpy(ctx->first_request_id.data, first.data, first.len);
+                ctx->first_request_id.len = first.len;
+            }
+        }
+    }
+
+    ctx->state = NGX_HTTP_COUNTERFOIL_DECIDED;
+}
+
+
+/* The engine's callback for a begin and for a probe's report. */
+void
+ngx_http_counterfoil_decided(void *data, struct cfoil_claim *claim)
+{
+    ngx_http_counterfoil_ctx_t *ctx = data;
+
+    if (ngx_http_counterfoil_worker()->closing) {
+        return;
+    }
+
+    ngx_http_counterfoil_take_result(ctx);
+    ngx_http_counterfoil_resume(ctx->request, ctx);
+}
+
+
+/* NGX_AGAIN: the engine will call back. NGX_OK: it is decided. */
+static ngx_int_t
+ngx_http_counterfoil_begin(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx)
+{
+    bool                            ready;
+    enum cfoil_error                error;
+    struct cfoil_begin_request      request;
+    ngx_http_counterfoil_worker_t  *w;
+
+    ctx->state = NGX_HTTP_COUNTERFOIL_DECIDED;
+    ctx->error = CFOIL_E_STORE_UNAVAILABLE;
+
+    w = ngx_http_counterfoil_worker();
+    if (w == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_counterfoil_fingerprint(r, ctx) != NGX_OK
+        || ngx_http_counterfoil_begin_request(r, ctx, &request) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    error = cfoil_begin(w->engine, &request, ngx_http_counterfoil_decided, ctx,
+                        &ctx->claim, &ready);
+    if (error != CFOIL_OK) {
+        ctx->error = error;
+        return NGX_OK;
+    }
+
+    ngx_http_counterfoil_schedule();
+
+    if (ready) {
+        ngx_http_counterfoil_take_result(ctx);
+        return NGX_OK;
+    }
+
+    ctx->state = NGX_HTTP_COUNTERFOIL_BEGIN;
+
+    return NGX_AGAIN;
+}
+
+
+static void
+ngx_http_counterfoil_body_handler(ngx_http_request_t *r)
+{
+    ngx_int_t                    rc;
+    ngx_http_counterfoil_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_counterfoil_module);
+
+    r->preserve_body = 1;
+
+    rc = ngx_http_counterfoil_begin(r, ctx);
+
+    if (rc == NGX_AGAIN) {
+        ngx_http_counterfoil_suspend(r, ctx);
+        return;
+    }
+
+    if (rc == NGX_ERROR) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
+    }
+
+    r->write_event_handler = ngx_http_core_run_phases;
+    ngx_http_core_run_phases(r);
+}
+
+
+ngx_int_t
+ngx_http_counterfoil_handler(ngx_http_request_t *r)
+{
+    ngx_http_counterfoil_ctx_t       *ctx;
+    ngx_http_counterfoil_loc_conf_t  *lcf;
+
+    if (r != r->main || r->post_action) {
+        return NGX_DECLINED;
+    }
+
+    ctx = ngx_http_counterfoil_get_ctx(r);
+
+    if (ctx == NULL) {
+        lcf = ngx_http_get_module_loc_conf(r, ngx_http_counterfoil_module);
+
+        return lcf->enable ? ngx_http_counterfoil_enter(r) : NGX_DECLINED;
+    }
+
+    switch (ctx->state) {
+
+    case NGX_HTTP_COUNTERFOIL_DECIDED:
+        return ngx_http_counterfoil_decide(r, ctx);
+
+    case NGX_HTTP_COUNTERFOIL_FORWARD:
+        return ngx_http_counterfoil_guard(r, ctx);
+
+    case NGX_HTTP_COUNTERFOIL_ANSWERED:
+        return NGX_DECLINED;
+
+    case NGX_HTTP_COUNTERFOIL_BODY:
+    case NGX_HTTP_COUNTERFOIL_BEGIN:
+    case NGX_HTTP_COUNTERFOIL_PROBE:
+        break;
+    }
+
+    return NGX_DONE;
+}
+
+
+/* A request seen for the first time. */
+static ngx_int_t
+ngx_http_counterfoil_enter(ngx_http_request_t *r)
+{
+    size_t                             len;
+    ngx_int_t                          rc;
+    ngx_str_t                          path, args;
+    u_char                             endpoint[CFOIL_ENDPOINT_BYTES_MAX];
+    const struct cfoil_route          *route;
+    ngx_http_counterfoil_ctx_t        *ctx;
+    ngx_http_counterfoil_main_conf_t  *mcf;
+
+    if (ngx_http_counterfoil_strip(r) != NGX_OK
+        || ngx_http_counterfoil_target(r, &path, &args) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_counterfoil_module);
+
+    route = cfoil_policy_match(mcf->policy,
+                               ngx_http_counterfoil_bytes(&r->method_name),
+                               ngx_http_counterfoil_bytes(&path),
+                               (char *) endpoint, sizeof(endpoint), &len);
+    if (route == NULL) {
+        return NGX_DECLINED;
+    }
+
+    ctx = ngx_http_counterfoil_create_ctx(r);
+    if (ctx == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ctx->route = route;
+    ctx->path = path;
+    ctx->args = args;
+    ctx->endpoint.len = len;
+    ctx->endpoint.data = ngx_pnalloc(r->pool, len);
+    if (ctx->endpoint.data == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_memcpy(ctx->endpoint.data, endpoint, len);
+
+    rc = ngx_http_counterfoil_key(r, ctx);
+
+    if (rc == NGX_DECLINED && !route->key_required) {
+        ctx->state = NGX_HTTP_COUNTERFOIL_ANSWERED;
+        return NGX_DECLINED;
+    }
+
+    if (rc == NGX_DECLINED) {
+        return ngx_http_counterfoil_answer(r, ctx, CFOIL_ANSWER_KEY_MISSING);
+    }
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_counterfoil_scope(r, ctx);
+    }
+
+    if (rc == NGX_ABORT) {
+        return ngx_http_counterfoil_answer(r, ctx, CFOIL_ANSWER_KEY_INVALID);
+    }
+
+    if (rc != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    rc = ngx_http_read_client_request_body(r,
+                                           ngx_http_counterfoil_body_handler);
+    if (rc >= NGX_HTTP_SPECIAL_RESPONSE) {
+        return rc;
+    }
+
+    ngx_http_finalize_request(r, NGX_DONE);
+
+    return NGX_DONE;
+}
+
+
+static void
+ngx_http_counterfoil_log_verdict(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx)
+{
+    char        hex[2 * 6 + 1];
+    ngx_uint_t  level;
+
+    level = (ctx->error == CFOIL_OK) ? NGX_LOG_INFO : NGX_LOG_WARN;
+
+    cfoil_hex(ctx->id, 6, hex);
+
+    ngx_log_error(level, r->connection->log, 0,
+                  "counterfoil: route \"%s\" record %s: %s", ctx->route->name,
+                  hex, ctx->error == CFOIL_OK
+                          ? cfoil_verdict_variable(ctx->verdict)
+                          : cfoil_error_text(ctx->error));
+}
+
+
+static ngx_int_t
+ngx_http_counterfoil_forward(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx)
+{
+    ctx->state = NGX_HTTP_COUNTERFOIL_FORWARD;
+
+    if (ngx_http_counterfoil_forward_headers(r, ctx) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_counterfoil_guard(r, ctx);
+}
+
+
+/* R6: an error of the store is an answer, or an execution that says it was not protected. */
+static ngx_int_t
+ngx_http_counterfoil_without_store(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx)
+{
+    if (ctx->error == CFOIL_E_LIMIT || ctx->error == CFOIL_E_INVALID) {
+        return ngx_http_counterfoil_answer(r, ctx, CFOIL_ANSWER_KEY_INVALID);
+    }
+
+    if (!ctx->route->store_open) {
+        return ngx_http_counterfoil_answer(r, ctx,
+                                           CFOIL_ANSWER_STORE_UNAVAILABLE);
+    }
+
+    ctx->unprotected = 1;
+
+    return ngx_http_counterfoil_forward(r, ctx);
+}
+
+
+static ngx_int_t
+ngx_http_counterfoil_decide(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx)
+{
+    ngx_http_counterfoil_log_verdict(r, ctx);
+
+    if (ctx->error != CFOIL_OK) {
+        return ngx_http_counterfoil_without_store(r, ctx);
+    }
+
+    if (ctx->verdict == CFOIL_VERDICT_EXECUTE) {
+        return ngx_http_counterfoil_forward(r, ctx);
+    }
+
+    if (ctx->verdict == CFOIL_VERDICT_REPLAY) {
+        return ngx_http_counterfoil_replay(r, ctx);
+    }
+
+    if (ctx->verdict == CFOIL_VERDICT_PROBE && ctx->probe == NULL) {
+        return ngx_http_counterfoil_probe(r, ctx);
+    }
+
+    return ngx_http_counterfoil_answer(r, ctx,
+                                       cfoil_verdict_answer(ctx->verdict));
+}

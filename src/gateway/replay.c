@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The first answer again: status, stored headers in their order, body (R5), with nginx's own Date and
+ * framing. The body is sent from the claim's memory, which lives until the request's pool is
+ * destroyed, so a replay copies the headers only.
+ */
+#include "gateway/gateway.h"
+
+
+/* Headers that nginx writes itself, whatever an old snapshot may hold. */
+static ngx_flag_t
+ngx_http_counterfoil_is_framing(ngx_table_elt_t *h)
+{
+    static const char *const  names[] = {
+        "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive",
+        "Date", "Trailer", "Upgrade", NULL
+    };
+
+    ngx_uint_t  i;
+
+    for (i = 0; names[i]; i++) {
+        if (ngx_http_counterfoil_header_is(h, names[i])) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* What nginx's later filters look for under a name of its own. */
+static void
+ngx_http_counterfoil_known_header(ngx_http_request_t *r, ngx_table_elt_t *h)
+{
+    if (ngx_http_counterfoil_header_is(h, "Content-Encoding")) {
+        r->headers_out.content_encoding = h;
+
+    } else if (ngx_http_counterfoil_header_is(h, "ETag")) {
+        r->headers_out.etag = h;
+
+    } else if (ngx_http_counterfoil_header_is(h, "Last-Modified")) {
+        r->headers_out.last_modified = h;
+
+    } else if (ngx_http_counterfoil_header_is(h, "Expires")) {
+        r->headers_out.expires = h;
+
+    } else if (ngx_http_counterfoil_header_is(h, "Server")) {
+        r->headers_out.server = h;
+    }
+}
+
+
+/* As nginx does for an upstream's: the charset is also known apart from its type. */
+static void
+ngx_http_counterfoil_content_type(ngx_http_request_t *r, ngx_str_t *value)
+{
+    u_char  *p, *end;
+
+    end = value->data + value->len;
+
+    r->headers_out.content_type = *value;
+    r->headers_out.content_type_len = value->len;
+    r->headers_out.content_type_lowcase = NULL;
+
+    p = ngx_strlchr(value->data, end, ';');
+    if (p == NULL) {
+        return;
+    }
+
+    r->headers_out.content_type_len = p - value->data;
+
+    p = ngx_strlcasestrn(p, end, (u_char *) "charset=", sizeof("charset=") - 2);
+    if (p) {
+        r->headers_out.charset.data = p + sizeof("charset=") - 1;
+        r->headers_out.charset.len = end - r->headers_out.charset.data;
+    }
+}
+
+
+static ngx_int_t
+ngx_http_counterfoil_replay_header(ngx_http_request_t *r,
+    struct cfoil_bytes name, struct cfoil_bytes value)
+{
+    u_char           *text;
+    ngx_str_t         v;
+    ngx_table_elt_t   probe, *h;
+
+    text = ngx_pnalloc(r->pool, name.len + 1 + value.len + 1);
+    if (text == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memcpy(text, name.data, name.len);
+    text[name.len] = '\0';
+
+    v.data = text + name.len + 1;
+    v.len = value.len;
+    ngx_memcpy(v.data, value.data, value.len);
+    v.data[value.len] = '\0';
+
+    ngx_memzero(&probe, sizeof(probe));
+    probe.key.data = text;
+    probe.key.len = name.len;
+
+    if (ngx_http_counterfoil_is_framing(&probe)) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_counterfoil_header_is(&probe, "Content-Type")) {
+        ngx_http_counterfoil_content_type(r, &v);
+        return NGX_OK;
+    }
+
+    h = ngx_http_counterfoil_header_add(&r->headers_out.headers, (char *) text,
+                                        &v);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_http_counterfoil_known_header(r, h);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_counterfoil_replay_headers(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx, struct cfoil_bytes headers)
+{
+    size_t              cursor;
+    struct cfoil_bytes  name, value;
+
+    cursor = 0;
+
+    while (cfoil_headers_next(headers, &cursor, &name, &value)) {
+        if (ngx_http_counterfoil_replay_header(r, name, value) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+
+    if (ngx_http_counterfoil_mark(r, "Idempotent-Replayed", "true")
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (ctx->body_differs) {
+        return ngx_http_counterfoil_mark(r, "Counterfoil-Body", "differs");
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_buf_t *
+ngx_http_counterfoil_replay_body(ngx_http_request_t *r, struct cfoil_bytes body)
+{
+    ngx_buf_t  *b;
+    ngx_str_t   text;
+
+    b = ngx_calloc_buf(r->pool);
+    if (b == NULL) {
+        return NULL;
+    }
+
+    if (body.len) {
+        text = ngx_http_counterfoil_str(body.data, body.len);
+
+        b->pos = text.data;
+        b->last = text.data + text.len;
+        b->memory = 1;
+    }
+
+    b->last_buf = 1;
+    b->last_in_chain = 1;
+
+    return b;
+}
+
+
+ngx_int_t
+ngx_http_counterfoil_replay(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx)
+{
+    ngx_buf_t                    *b;
+    const struct cfoil_snapshot  *snapshot;
+
+    ctx->state = NGX_HTTP_COUNTERFOIL_ANSWERED;
+
+    snapshot = &cfoil_claim_result(ctx->claim)->record->snapshot;
+
+    r->headers_out.status = snapshot->status;
+
+    if (ngx_http_counterfoil_replay_headers(r, ctx, snapshot->headers)
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    b = ngx_http_counterfoil_replay_body(r, snapshot->body);
+    if (b == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    /* the length of what HEAD or 304 left out is not known */
+
+    if (snapshot->body.len
+        || (r->method != NGX_HTTP_HEAD
+            && snapshot->status != NGX_HTTP_NOT_MODIFIED))
+    {
+        r->headers_out.content_length_n = (off_t) snapshot->body.len;
+    }
+
+    return ngx_http_counterfoil_respond(r, b);
+}

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a request asks: its target as the client wrote it, its key, its tenant, its fingerprint. The
+ * target is taken before any rewrite, because the policy is a contract with clients and does not know
+ * how a location renames things. Bodies are read in pieces, from memory or from nginx's file.
+ */
+#include "gateway/gateway.h"
+
+
+/* The target again from the request line, for a request whose URI was rewritten. */
+static ngx_int_t
+ngx_http_counterfoil_reparse(ngx_http_request_t *r, ngx_str_t *path,
+    ngx_str_t *args)
+{
+    ngx_http_request_t        *tmp;
+    ngx_http_core_srv_conf_t  *cscf;
+
+    tmp = ngx_palloc(r->pool, sizeof(ngx_http_request_t));
+    if (tmp == NULL) {
+        return NGX_ERROR;
+    }
+
+    *tmp = *r;
+
+    tmp->uri_start = r->unparsed_uri.data;
+    tmp->uri_end = r->unparsed_uri.data + r->unparsed_uri.len;
+    tmp->uri_ext = NULL;
+    tmp->args_start = NULL;
+
+    tmp->uri.len = 0;
+    tmp->uri.data = ngx_pnalloc(r->pool, r->unparsed_uri.len + 1);
+    if (tmp->uri.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    cscf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
+
+    if (ngx_http_parse_complex_uri(tmp, cscf->merge_slashes) != NGX_OK) {
+        *path = r->uri;
+        *args = r->args;
+        return NGX_OK;
+    }
+
+    *path = tmp->uri;
+    ngx_str_null(args);
+
+    if (tmp->args_start && tmp->uri_end > tmp->args_start) {
+        args->data = tmp->args_start;
+        args->len = tmp->uri_end - tmp->args_start;
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_counterfoil_target(ngx_http_request_t *r, ngx_str_t *path,
+    ngx_str_t *args)
+{
+    if (!r->valid_unparsed_uri && r->unparsed_uri.len
+        && r->unparsed_uri.data[0] == '/')
+    {
+        return ngx_http_counterfoil_reparse(r, path, args);
+    }
+
+    *path = r->uri;
+    *args = r->args;
+
+    return NGX_OK;
+}
+
+
+/*
+ * The key in normal form. NGX_DECLINED: there is none. NGX_ABORT: it is not of the route's format, or
+ * there are two that differ; equal ones count as one.
+ */
+ngx_int_t
+ngx_http_counterfoil_key(ngx_http_request_t *r, ngx_http_counterfoil_ctx_t *ctx)
+{
+    char              key[CFOIL_KEY_BYTES_MAX];
+    size_t            len;
+    ngx_uint_t        i;
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *h;
+
+    part = &r->headers_in.headers.part;
+    i = 0;
+
+    while ((h = ngx_http_counterfoil_header_next(&part, &i)) != NULL) {
+
+        if (!ngx_http_counterfoil_header_is(h, ctx->route->key_header)) {
+            continue;
+        }
+
+        if (!cfoil_key_normalise(ctx->route->key_format,
+                                 ngx_http_counterfoil_bytes(&h->value), key,
+                                 &len))
+        {
+            ngx_str_null(&ctx->key);
+            return NGX_ABORT;
+        }
+
+        if (ctx->key.data == NULL) {
+            ctx->key.data = ngx_pnalloc(r->pool, len);
+            if (ctx->key.data == NULL) {
+                return NGX_ERROR;
+            }
+
+            ngx_memcpy(ctx->key.data, key, len);
+            ctx->key.len = len;
+            continue;
+        }
+
+        if (ctx->key.len != len || ngx_memcmp(ctx->key.data, key, len) != 0) {
+            ngx_str_null(&ctx->key);
+            return NGX_ABORT;
+        }
+    }
+
+    return ctx->key.data ? NGX_OK : NGX_DECLINED;
+}
+
+
+/* The authorization tenant: never the header itself, only its HMAC under the store's secret. */
+static ngx_int_t
+ngx_http_counterfoil_authorization(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx)
+{
+    uint8_t                              digest[CFOIL_DIGEST_BYTES];
+    ngx_str_t                            value;
+    const ngx_http_counterfoil_start_t  *start;
+
+    if (ngx_http_counterfoil_header_join(r, "Authorization", &value)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (value.len == 0) {
+        return NGX_DECLINED;
+    }
+
+    start = ngx_http_counterfoil_started();
+
+    if (cfoil_hmac(cfoil_bytes_of(start->secret, start->secret_len),
+                   ngx_http_counterfoil_bytes(&value), digest)
+        != CFOIL_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    ctx->tenant.len = 2 * CFOIL_DIGEST_BYTES;
+    ctx->tenant.data = ngx_pnalloc(r->pool, ctx->tenant.len + 1);
+    if (ctx->tenant.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    cfoil_hex(digest, CFOIL_DIGEST_BYTES, (char *) ctx->tenant.data);
+    ctx->tenant_class = CFOIL_TENANT_AUTHORIZATION;
+
+    return NGX_OK;
+}
+
+
+/* NGX_DECLINED: the source gives nothing. */
+static ngx_int_t
+ngx_http_counterfoil_tenant_from(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx, enum cfoil_tenant_source source)
+{
+    switch (source) {
+
+    case CFOIL_TENANT_FROM_HEADER:
+        if (ngx_http_counterfoil_header_join(r, ctx->route->tenant.header,
+                                             &ctx->tenant)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+
+        ctx->tenant_class = CFOIL_TENANT_NAMED;
+        return ctx->tenant.len ? NGX_OK : NGX_DECLINED;
+
+    case CFOIL_TENANT_FROM_AUTHORIZATION:
+        return ngx_http_counterfoil_authorization(r, ctx);
+
+    case CFOIL_TENANT_FROM_NONE:
+        break;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_counterfoil_tenant(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx)
+{
+    ngx_int_t                        rc;
+    const struct cfoil_tenant_rule  *rule;
+
+    rule = &ctx->route->tenant;
+
+    rc = ngx_http_counterfoil_tenant_from(r, ctx, rule->source);
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_counterfoil_tenant_from(r, ctx, rule->otherwise);
+    }
+
+    if (rc == NGX_DECLINED) {
+        ngx_str_null(&ctx->tenant);
+        ctx->tenant_class = CFOIL_TENANT_NONE;
+        rc = NGX_OK;
+    }
+
+    return rc;
+}
+
+
+static void
+ngx_http_counterfoil_fill_scope(ngx_http_counterfoil_ctx_t *ctx,
+    struct cfoil_scope *scope)
+{
+    ngx_memzero(scope, sizeof(struct cfoil_scope));
+
+    scope->layer = cfoil_bytes_text("http");
+    scope->kind = CFOIL_KIND_KEY;
+    scope->tenant_class = ctx->tenant_class;
+    scope->tenant = ngx_http_counterfoil_bytes(&ctx->tenant);
+    scope->endpoint = ngx_http_counterfoil_bytes(&ctx->endpoint);
+    scope->key = ngx_http_counterfoil_bytes(&ctx->key);
+}
+
+
+/* Tenant and record id. NGX_ABORT: a part of the scope is longer than a scope may be. */
+ngx_int_t
+ngx_http_counterfoil_scope(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx)
+{
+    struct cfoil_scope              scope;
+    ngx_http_counterfoil_worker_t  *w;
+
+    if (ngx_http_counterfoil_tenant(r, ctx) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    w = ngx_http_counterfoil_worker();
+    if (w == NULL) {
+        return NGX_OK;
+    }
+
+    ngx_http_counterfoil_fill_scope(ctx, &scope);
+
+    if (cfoil_scope_id(w->digester, &scope, ctx->id) != CFOIL_OK) {
+        return NGX_ABORT;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_counterfoil_hash_file(ngx_http_request_t *r,
+    ngx_http_counterfoil_worker_t *w, ngx_buf_t *b)
+{
+    off_t    pos;
+    size_t   size;
+    ssize_t  n;
+
+    for (pos = b->file_pos; pos < b->file_last; pos += n) {
+        size = (size_t) ngx_min((off_t) sizeof(w->buffer), b->file_last - pos);
+
+        n = ngx_read_file(b->file, w->buffer, size, pos);
+
+        if (n <= 0) {
+            ngx_log_error(NGX_LOG_CRIT, r->connection->log, 0,
+                          "the request body's file \"%V\" ends early",
+                          &b->file->name);
+            return NGX_ERROR;
+        }
+
+        cfoil_fingerprint_body(w->fingerprinter, w->buffer, (size_t) n);
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_counterfoil_hash_body(ngx_http_request_t *r,
+    ngx_http_counterfoil_worker_t *w)
+{
+    ngx_buf_t    *b;
+    ngx_chain_t  *cl;
+
+    if (r->request_body == NULL) {
+        return NGX_OK;
+    }
+
+    for (cl = r->request_body->bufs; cl; cl = cl->next) {
+        b = cl->buf;
+
+        if (ngx_buf_in_memory(b)) {
+            cfoil_fingerprint_body(w->fingerprinter, b->pos,
+                                   (size_t) (b->last - b->pos));
+
+        } else if (b->in_file
+                   && ngx_http_counterfoil_hash_file(r, w, b) != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/* The headers that the route's rules want, in their order. */
+static ngx_int_t
+ngx_http_counterfoil_rule_headers(ngx_http_request_t *r,
+    const struct cfoil_rules *rules, struct cfoil_bytes **values)
+{
+    size_t               i, n;
+    ngx_str_t            value;
+    struct cfoil_bytes  *v;
+
+    n = cfoil_rules_header_count(rules);
+
+    v = ngx_pcalloc(r->pool, (n + 1) * sizeof(struct cfoil_bytes));
+    if (v == NULL) {
+        return NGX_ERROR;
+    }
+
+    for (i = 0; i < n; i++) {
+        if (ngx_http_counterfoil_header_join(r, cfoil_rules_header(rules, i),
+                                             &value)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+
+        v[i] = ngx_http_counterfoil_bytes(&value);
+    }
+
+    *values = v;
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_counterfoil_fingerprint(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx)
+{
+    struct cfoil_bytes             *values;
+    struct cfoil_request_view       view;
+    ngx_http_counterfoil_worker_t  *w;
+
+    w = ngx_http_counterfoil_worker();
+
+    if (ngx_http_counterfoil_rule_headers(r, ctx->route->rules, &values)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(&view, sizeof(view));
+    view.method = ngx_http_counterfoil_bytes(&r->method_name);
+    view.path = ngx_http_counterfoil_bytes(&ctx->path);
+    view.header_values = values;
+
+    if (ctx->args.len) {
+        view.query = ngx_http_counterfoil_bytes(&ctx->args);
+    }
+
+    if (r->headers_in.content_type) {
+        view.content_type =
+               ngx_http_counterfoil_bytes(&r->headers_in.content_type->value);
+    }
+
+    cfoil_fingerprint_begin(w->fingerprinter, ctx->route->rules, &view);
+
+    if (ngx_http_counterfoil_hash_body(r, w) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (cfoil_fingerprint_end(w->fingerprinter, &ctx->fingerprint, NULL)
+        != CFOIL_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+/*
+ * $request_id. nginx would draw it from libcrypto, request by request, which costs more than all the
+ * digests of a request: it is drawn here from bytes fetched in one call, in the same form, and put
+ * where nginx finds it.
+ */
+static ngx_int_t
+ngx_http_counterfoil_request_id(ngx_http_request_t *r, ngx_str_t *id)
+{
+    ngx_http_variable_value_t         *vv;
+    ngx_http_counterfoil_worker_t     *w;
+    ngx_http_counterfoil_main_conf_t  *mcf;
+
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_counterfoil_module);
+
+    w = ngx_http_counterfoil_worker();
+    vv = &r->variables[mcf->request_id];
+
+    if (!vv->valid) {
+
+        if (w->entropy_left < NGX_HTTP_COUNTERFOIL_REQUEST_ID) {
+            if (cfoil_random(w->entropy, sizeof(w->entropy)) != CFOIL_OK) {
+                return NGX_ERROR;
+            }
+
+            w->entropy_left = sizeof(w->entropy);
+        }
+
+        vv->data = ngx_pnalloc(r->pool, 2 * NGX_HTTP_COUNTERFOIL_REQUEST_ID);
+        if (vv->data == NULL) {
+            return NGX_ERROR;
+        }
+
+        w->entropy_left -= NGX_HTTP_COUNTERFOIL_REQUEST_ID;
+
+        (void) ngx_hex_dump(vv->data, w->entropy + w->entropy_left,
+                            NGX_HTTP_COUNTERFOIL_REQUEST_ID);
+
+        vv->len = 2 * NGX_HTTP_COUNTERFOIL_REQUEST_ID;
+        vv->valid = 1;
+        vv->no_cacheable = 0;
+        vv->not_found = 0;
+    }
+
+    id->data = vv->data;
+    id->len = vv->len;
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_counterfoil_begin_request(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx, struct cfoil_begin_request *request)
+{
+    struct cfoil_terms  *terms;
+
+    ngx_memzero(request, sizeof(struct cfoil_begin_request));
+
+    if (ngx_http_counterfoil_request_id(r, &ctx->first_request_id) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    ngx_memcpy(request->id, ctx->id, CFOIL_ID_BYTES);
+    ngx_http_counterfoil_fill_scope(ctx, &request->origin.scope);
+    request->origin.fingerprint = ctx->fingerprint;
+    request->origin.first_request_id =
+                            ngx_http_counterfoil_bytes(&ctx->first_request_id);
+
+    terms = &request->terms;
+    *terms = ctx->route->terms;
+
+    if (terms->in_doubt == CFOIL_IN_DOUBT_PROBE) {
+        terms->probe_lease_ms = ctx->route->probe.timeout_ms
+                                + NGX_HTTP_COUNTERFOIL_PROBE_SLACK_MS;
+    }
+
+    if (terms->trust_absent_after_ms < 0) {
+        terms->trust_absent_after_ms =
+                              (int64_t) ngx_http_counterfoil_read_timeout(r);
+    }
+
+    return NGX_OK;
+}
