@@ -197,9 +197,23 @@ static bool probe_stands(const struct step *step)
     return cfoil_step_mark_is_mine(step) && step->state == CFOIL_STATE_IN_DOUBT;
 }
 
+/*
+ * A backend that knows the request must not be asked to execute it again, also where the record says
+ * meanwhile that it may run: an operator released it while the question was on its way.
+ */
+static bool found_ends(const struct step *step)
+{
+    return probe_stands(step) ||
+           (step->state == CFOIL_STATE_FAILED && match_of(step) == MATCH_SAME);
+}
+
 void cfoil_step_probe_found(const struct step *step)
 {
-    if (!probe_stands(step)) {
+    if (step->record == NULL || step->state == CFOIL_STATE_ISSUED) {
+        cfoil_step_answer(step, CFOIL_VERDICT_OUTCOME_UNKNOWN);
+        return;
+    }
+    if (!found_ends(step)) {
         cfoil_step_claim(step);
         return;
     }

@@ -122,8 +122,9 @@ enum cfoil_action { CFOIL_ACTION_ANSWER, CFOIL_ACTION_WRITE, CFOIL_ACTION_REFUSE
 
 /*
  * verdict: for CLAIM and PROBE_*; NONE for the rest. PROBE_FOUND gives REPLAY or NOT_STORED,
- * PROBE_ABSENT gives EXECUTE or IN_PROGRESS, PROBE_UNCLEAR gives OUTCOME_UNKNOWN; where the mark is
- * no longer the prober's or the record no longer in doubt, a report is answered like a CLAIM.
+ * PROBE_ABSENT gives EXECUTE or IN_PROGRESS, PROBE_UNCLEAR gives OUTCOME_UNKNOWN. Where the mark is no
+ * longer the prober's or the record no longer in doubt, a report is answered like a CLAIM, except that
+ * PROBE_FOUND never gives EXECUTE: on FAILED it settles; without a record it is OUTCOME_UNKNOWN.
  * error: OK, or why it was refused: NOT_FOUND (absent where the event needs a record), NOT_OWNER,
  * SETTLED, LEASE_LIVE, EXISTS, NOT_AVAILABLE, INVALID (an outcome the event does not allow).
  * retry_after_ms: for IN_PROGRESS the smaller of terms.retry_after_ms and what is left of the lease

@@ -197,4 +197,7 @@ bool cfoil_headers_next(struct cfoil_bytes headers, size_t *cursor, struct cfoil
 /* CRC-32C (Castagnoli) of `bytes`, continuing from `seed` (0 at the start). */
 uint32_t cfoil_crc32c(uint32_t seed, struct cfoil_bytes bytes);
 
+/* The same, never by the processor's instruction: what machines without it run. */
+uint32_t cfoil_crc32c_by_table(uint32_t seed, struct cfoil_bytes bytes);
+
 #endif

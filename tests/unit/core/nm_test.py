@@ -12,6 +12,7 @@ ALLOWED = {
     "bcmp",  # what clang makes of memcmp(...) == 0
     "__stack_chk_fail", "__assert_fail",
     "_GLOBAL_OFFSET_TABLE_",
+    "__cpu_model",  # the compiler's own constant: what this processor can do
 }
 INSTRUMENTED = ("__asan_", "__ubsan_", "__tsan_", "__sanitizer_", "__gcov_", "__llvm_")
 

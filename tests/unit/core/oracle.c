@@ -218,7 +218,21 @@ static void expect_probe(const struct table_case *c, const struct cfoil_record *
                          const struct cfoil_event *event, struct oracle_expected *out)
 {
     bool old = c->event == CFOIL_EVENT_PROBE_ABSENT && c->trust <= TRUST_STALE;
+    bool found = c->event == CFOIL_EVENT_PROBE_FOUND;
+    enum cfoil_state reads_as = oracle_reads_as(c);
 
+    /* A backend that knows the request is never made to execute it again. */
+    if (found && (reads_as == CFOIL_STATE_ABSENT || reads_as == CFOIL_STATE_ISSUED)) {
+        out->action = CFOIL_ACTION_ANSWER;
+        out->verdict = CFOIL_VERDICT_OUTCOME_UNKNOWN;
+        return;
+    }
+    if (found && reads_as == CFOIL_STATE_FAILED && same_request[c->asked][c->semantics]) {
+        out->open |= ORACLE_OPEN_OTHER_RULES | ORACLE_OPEN_BODY_DIFFERS;
+        oracle_write_settled(c, record, event, CFOIL_STATE_SUCCEEDED, out);
+        out->verdict = c->event_snapshot ? CFOIL_VERDICT_REPLAY : CFOIL_VERDICT_NOT_STORED;
+        return;
+    }
     if (!mark_mine(c) || oracle_reads_as(c) != CFOIL_STATE_IN_DOUBT || old) {
         expect_claim(c, record, event,
                      out); /* the mark is gone, another's, or of no use any more */

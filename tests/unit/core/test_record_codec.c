@@ -355,6 +355,22 @@ static void the_checksum_continues_wherever_it_is_cut(void **state)
     }
 }
 
+static void the_checksum_is_the_same_without_the_instruction(void **state)
+{
+    struct random_source source;
+    size_t len;
+
+    (void)state;
+    random_init(&source);
+    for (len = 0; len <= 100; len++) {
+        uint32_t seed = (uint32_t)len * 2654435761U;
+        struct cfoil_bytes bytes = cfoil_bytes_of(source.pool + len % 8, len);
+
+        assert_true(cfoil_crc32c_by_table(0, bytes) == forge_crc(bytes.data, len, NULL, 0));
+        assert_true(cfoil_crc32c_by_table(seed, bytes) == cfoil_crc32c(seed, bytes));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -372,6 +388,7 @@ int main(void)
         cmocka_unit_test(a_header_that_does_not_fit_is_measured_and_not_written),
         cmocka_unit_test(the_checksum_is_crc32c),
         cmocka_unit_test(the_checksum_continues_wherever_it_is_cut),
+        cmocka_unit_test(the_checksum_is_the_same_without_the_instruction),
     };
 
     return cmocka_run_group_tests_name("record codec", tests, NULL, NULL);
