@@ -39,7 +39,8 @@ enum cfoil_exit cfoil_operator_terms(struct cfoil_records *records, const uint8_
     }
 
     const int64_t *at = record.at_ms;
-    int64_t replay_ms = at[CFOIL_TIME_REPLAY_UNTIL] - at[CFOIL_TIME_UPDATED];
+    /* The last claim, renewal or settle set both; a probe's mark moves neither. */
+    int64_t replay_ms = at[CFOIL_TIME_REPLAY_UNTIL] - at[CFOIL_TIME_SIGN_OF_LIFE];
     int64_t tombstone_ms = at[CFOIL_TIME_GONE_AT] - at[CFOIL_TIME_REPLAY_UNTIL];
     /* A FAILED record's own times are those of a failure, not of an answer. */
     if (record.state != CFOIL_STATE_FAILED && replay_ms > 0 && tombstone_ms >= 0) {

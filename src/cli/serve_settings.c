@@ -166,7 +166,7 @@ static enum cfoil_exit check_policy(const struct cfoil_arguments *arguments,
     return status;
 }
 
-/* The module beside this program, else where Debian's nginx has its modules. */
+/* The module beside this program, else where `make install` puts it, or Debian's nginx has its modules. */
 static bool find_module(struct cfoil_serve *serve)
 {
     char program[4096];
@@ -178,7 +178,7 @@ static bool find_module(struct cfoil_serve *serve)
     program[len] = '\0';
     char *slash = strrchr(program, '/');
     *slash = '\0';
-    static const char *const elsewhere[] = {"/usr/lib/nginx/modules", "/usr/local/lib/counterfoil"};
+    static const char *const elsewhere[] = {CFOIL_MODULE_DIR, "/usr/lib/nginx/modules"};
     serve->module = cfoil_path_join(program, MODULE_NAME);
     serve->module_found = serve->module != NULL && access(serve->module, R_OK) == 0;
     for (size_t i = 0; i < 2 && !serve->module_found; i++) {

@@ -86,7 +86,8 @@ struct cfoil_store *cfoil_lane_store(struct cfoil_lane *lane, const struct cfoil
 
 /*
  * Ends the thread after the batch it is on, completes what is left as FAILED with CLOSING (calling
- * done), and frees the lane. The store is closed.
+ * done), and frees the lane. The store is closed. An op that done submits meanwhile ends the same way,
+ * so done must not submit for ever.
  */
 void cfoil_lane_close(struct cfoil_lane *lane);
 

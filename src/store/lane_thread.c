@@ -6,19 +6,22 @@
  *   closed --open--> open --apply or check says the handle is of no use--> closed
  *
  * After the first success only that very store is opened again (its identity is expected) and never
- * made anew: an empty store in the place of a lost one would execute everything a second time (R6).
+ * made anew: an empty store in the place of a lost one, or an older copy, would execute a second time
+ * what the lost one knew (R6).
  */
 #include "store/lane_thread.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "store/judge.h"
 
-#define MUCH_REMOVED 100 /* by one sweep step */
+#define MUCH_REMOVED   100 /* by one sweep step */
+#define SWEEP_HURRY_MS 10  /* until the step after one that removed much */
 
 void cfoil_queue_push(struct cfoil_queue *queue, struct cfoil_op *op)
 {
@@ -64,6 +67,11 @@ static int64_t monotonic_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 static void say(struct cfoil_lane *lane, enum cfoil_error error, const char *text)
 {
     if (lane->options.log != NULL) {
@@ -78,6 +86,11 @@ static void set_store(struct cfoil_lane *lane, struct cfoil_store *store)
     (void)pthread_mutex_unlock(&lane->handle_mutex);
 }
 
+static uint64_t position_of(const struct cfoil_lane *lane, const struct cfoil_store *store)
+{
+    return lane->ops->position != NULL ? lane->ops->position(store) : 0;
+}
+
 void cfoil_lane_drop_store(struct cfoil_lane *lane)
 {
     struct cfoil_store *store = lane->store;
@@ -86,6 +99,7 @@ void cfoil_lane_drop_store(struct cfoil_lane *lane)
         return;
     }
     set_store(lane, NULL);
+    lane->position = position_of(lane, store);
     lane->ops->close(store);
 }
 
@@ -116,10 +130,19 @@ enum cfoil_error cfoil_lane_reopen(struct cfoil_lane *lane, char *problem, size_
     }
     lane->reopen_due_ms = monotonic_ms() + lane->options.reopen_every_ms;
     enum cfoil_error error = lane->ops->open(&lane->options.store, &store, problem, problem_bytes);
-    if (error == CFOIL_OK) {
-        adopt(lane, store);
+    if (error != CFOIL_OK) {
+        return error;
     }
-    return error;
+    if (lane->was_open && position_of(lane, store) < lane->position) {
+        lane->ops->close(store);
+        (void)snprintf(
+            problem, problem_bytes,
+            "an older copy of the store is in its place: what was claimed since would run "
+            "again; put the newer one back, or restart to go on with the copy");
+        return CFOIL_E_STORE_REPLACED;
+    }
+    adopt(lane, store);
+    return CFOIL_OK;
 }
 
 /* Opens if it is time to; says so only when something has changed. */
@@ -268,15 +291,10 @@ static void sweep_if_due(struct cfoil_lane *lane)
     enum cfoil_error error = lane->ops->sweep(lane->store, &lane->sweep, CFOIL_SWEEP_STEP_MAX);
     add(&lane->counters.swept, lane->sweep.removed);
     bool much = error == CFOIL_OK && lane->sweep.removed >= MUCH_REMOVED;
-    lane->sweep_due_ms = monotonic_ms() + (much ? every_ms / 4 : every_ms);
+    lane->sweep_due_ms = monotonic_ms() + (much ? smaller(SWEEP_HURRY_MS, every_ms) : every_ms);
     if (error == CFOIL_E_STORE_REPLACED || error == CFOIL_E_STORE_UNAVAILABLE) {
         lose(lane, error);
     }
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* When the thread must look around again although nobody asks. */

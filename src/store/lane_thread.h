@@ -63,6 +63,7 @@ struct cfoil_lane {
     pthread_t thread;
     enum cfoil_error why_closed; /* of the last open; what ops are failed with */
     bool was_open;               /* then only this very store is opened again */
+    uint64_t position;           /* of the store when it was last closed */
     struct cfoil_sweep sweep;
     int64_t reopen_due_ms;
     int64_t check_due_ms;

@@ -210,12 +210,20 @@ static void lmdb_identity(const struct cfoil_store *store, uint8_t *store_id)
     memcpy(store_id, store->store_id, CFOIL_STORE_ID_BYTES);
 }
 
+static uint64_t lmdb_position(const struct cfoil_store *store)
+{
+    MDB_envinfo info;
+
+    return mdb_env_info(store->env, &info) == 0 ? info.me_last_txnid : 0;
+}
+
 const struct cfoil_store_ops cfoil_store_lmdb = {
     .scheme = "lmdb",
     .has_lookup = true,
     .open = cfoil_lmdb_open,
     .close = cfoil_lmdb_close,
     .identity = lmdb_identity,
+    .position = lmdb_position,
     .apply = cfoil_lmdb_apply,
     .lookup = cfoil_lmdb_lookup,
     .scan = cfoil_lmdb_scan,

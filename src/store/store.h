@@ -16,7 +16,8 @@
  *
  * Invariants every store is held to by tests/contract:
  *   - at most one of any number of cas with the same expect is APPLIED (R1);
- *   - a record with now >= gone_at is ABSENT, swept or not (R9), also for expect = its generation;
+ *   - a record with now >= gone_at is ABSENT, swept or not (R9), also for expect = its generation
+ *     (a record whose gone_at is unset stays);
  *   - APPLIED is durable and visible to every later operation of every process;
  *   - UNKNOWN may have been applied or may still be; FAILED certainly was not and never will be;
  *   - bytes that do not peek (record.h) are FAILED with a CORRUPT error, never ABSENT (R6), except
@@ -134,9 +135,17 @@ struct cfoil_store_ops {
     void (*identity)(const struct cfoil_store *store, uint8_t *store_id);
 
     /*
+     * A number that grows with every batch that wrote. A store that is opened again at a smaller one
+     * than before is an older copy of itself, and must not be used. NULL: copies cannot come back
+     * under a running process.
+     */
+    uint64_t (*position)(const struct cfoil_store *store);
+
+    /*
      * Applies count <= CFOIL_STORE_BATCH_MAX ops; sets status, error, now_ms and current of each.
      * Returns OK, or an error of class STORE or SYSTEM when the handle itself is no longer of use
-     * and must be closed and opened again (every op then has a result all the same).
+     * and must be closed and opened again (every op then has a result all the same). A get never
+     * ends as UNKNOWN. With count 0 it only looks whether the handle is still of use.
      */
     CFOIL_MUST_CHECK enum cfoil_error (*apply)(struct cfoil_store *store, struct cfoil_op **ops,
                                                size_t count);

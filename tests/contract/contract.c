@@ -61,6 +61,26 @@ void contract_remove_tree(const char *path)
     (void)nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+void contract_copy_store(const char *from, const char *to)
+{
+    char path[CONTRACT_PATH_BYTES];
+    char block[65536];
+    size_t got;
+
+    assert_int_equal(mkdir(to, 0700), 0);
+    (void)snprintf(path, sizeof(path), "%.200s/data.mdb", from);
+    FILE *in = fopen(path, "rb");
+    (void)snprintf(path, sizeof(path), "%.200s/data.mdb", to);
+    FILE *out = fopen(path, "wb");
+    assert_non_null(in);
+    assert_non_null(out);
+    while ((got = fread(block, 1, sizeof(block), in)) > 0) {
+        assert_int_equal(fwrite(block, 1, got, out), got);
+    }
+    (void)fclose(in);
+    assert_int_equal(fclose(out), 0);
+}
+
 static void make_base(struct contract *contract)
 {
     const char *tmp = getenv("TMPDIR");

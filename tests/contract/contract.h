@@ -136,4 +136,7 @@ uint64_t contract_random(uint64_t *state);
 /* Removes a directory and everything in it. */
 void contract_remove_tree(const char *path);
 
+/* Copies an embedded store that nobody has open, as an operator's backup would. */
+void contract_copy_store(const char *from, const char *to);
+
 #endif

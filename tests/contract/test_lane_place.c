@@ -134,6 +134,39 @@ static void an_empty_store_in_its_place_is_never_used(void **state)
     lane_case_close(&lane);
 }
 
+/* The copy has the same identity; what was claimed since must not run again. */
+static void an_older_copy_in_its_place_is_never_used(void **state)
+{
+    struct contract *contract = *state;
+    struct lane_case lane;
+    struct cfoil_op op = {0};
+    char away[CONTRACT_PATH_BYTES];
+    char copy[CONTRACT_PATH_BYTES];
+
+    contract_claim(contract, 1, 7, 0);
+    contract_close(contract);
+    away_path(contract, away);
+    (void)snprintf(copy, sizeof(copy), "%.200s/copy", contract->base);
+    contract_copy_store(contract->dir, copy);
+    lane_case_open(&lane, contract, CFOIL_OPEN_EXISTING);
+    op = contract_cas_op(2, 0, contract_draft(contract, 8, 0, 5));
+    lane_case_run(&lane, &op);
+    assert_int_equal(op.status, CFOIL_OP_APPLIED);
+    assert_int_equal(rename(contract->dir, away), 0);
+    lane_case_await(&lane, &op, CFOIL_OP_FAILED, CFOIL_E_STORE_UNAVAILABLE);
+    assert_int_equal(rename(copy, contract->dir), 0);
+    lane_case_await(&lane, &op, CFOIL_OP_FAILED, CFOIL_E_STORE_REPLACED);
+    assert_int_equal(rename(contract->dir, copy), 0);
+    assert_int_equal(rename(away, contract->dir), 0);
+    lane_case_await(&lane, &op, CFOIL_OP_CURRENT, CFOIL_OK);
+    cfoil_op_free_current(&op);
+    op = contract_get_op(2);
+    lane_case_run(&lane, &op);
+    assert_shows(&op, 8);
+    cfoil_op_free_current(&op);
+    lane_case_close(&lane);
+}
+
 static void a_deleted_store_is_not_made_again_by_a_lane_that_may_create(void **state)
 {
     struct contract *contract = *state;
@@ -244,6 +277,7 @@ int main(int argc, char **argv)
         CONTRACT_CASE(operations_fail_while_the_store_is_missing_and_work_once_it_is_there),
         CONTRACT_CASE(a_store_taken_away_and_given_back_serves_again),
         CONTRACT_CASE(an_empty_store_in_its_place_is_never_used),
+        CONTRACT_CASE(an_older_copy_in_its_place_is_never_used),
         CONTRACT_CASE(a_deleted_store_is_not_made_again_by_a_lane_that_may_create),
         CONTRACT_CASE(an_idle_lane_notices_by_itself),
         CONTRACT_CASE(a_lane_without_a_thread_says_why_it_cannot_open),
