@@ -12,7 +12,7 @@
 #define ENDPOINT_COLUMNS 30
 #define KEY_COLUMNS      36
 #define TIME_COLUMNS     24
-#define LABEL_COLUMNS 16
+#define LABEL_COLUMNS    16
 
 const char *cfoil_time_text(int64_t ms, char out[CFOIL_TIME_TEXT_BYTES])
 {

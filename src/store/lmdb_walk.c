@@ -9,6 +9,23 @@
 
 #include "store/lmdb_store.h"
 
+/*
+ * What replays is true whatever became of the files since. What is unsettled may be a claim that was never
+ * acknowledged, in a file that was deleted under us: nobody may be told to wait for that.
+ */
+static enum cfoil_error show_found(const struct cfoil_store *store, struct cfoil_op *op,
+                                   struct cfoil_bytes found)
+{
+    struct cfoil_record_head head;
+
+    enum cfoil_error error = cfoil_record_peek(found, &head);
+    if (error == CFOIL_OK && head.state != CFOIL_STATE_SUCCEEDED &&
+        head.state != CFOIL_STATE_FAILED_FINAL) {
+        error = cfoil_lmdb_place_check(store);
+    }
+    return error == CFOIL_OK ? cfoil_op_set_current(op, found) : error;
+}
+
 void cfoil_lmdb_lookup(struct cfoil_store *store, struct cfoil_op *op)
 {
     MDB_val key = cfoil_lmdb_val(op->id, CFOIL_ID_BYTES);
@@ -27,7 +44,7 @@ void cfoil_lmdb_lookup(struct cfoil_store *store, struct cfoil_op *op)
     if (rc == 0) {
         struct cfoil_bytes found = cfoil_lmdb_bytes(&data);
         if (cfoil_store_judge(op, found, now_ms, &error) == CFOIL_JUDGE_SHOW) {
-            error = cfoil_op_set_current(op, found);
+            error = show_found(store, op, found);
         }
     } else if (rc != MDB_NOTFOUND) {
         error = cfoil_lmdb_error(rc);

@@ -181,6 +181,16 @@ static void a_read_only_store_answers_and_refuses_to_write(void **state)
  * What a batch must come to whose files are not at their paths: nothing is applied for certain, and
  * the handle is of no use.
  */
+/* The claim of record 2 stands in the lost file; nobody holds it, so nobody may be told to wait. */
+static void assert_unacknowledged_claim_is_not_shown(struct contract *contract)
+{
+    struct cfoil_op look = contract_get_op(2);
+
+    contract->ops->lookup(contract->handle, &look);
+    assert_failed(&look, CFOIL_E_STORE_REPLACED);
+    cfoil_op_free_current(&look);
+}
+
 static void assert_out_of_service(struct contract *contract)
 {
     struct cfoil_op ops[] = {
@@ -199,6 +209,7 @@ static void assert_out_of_service(struct contract *contract)
     assert_int_equal(contract->ops->apply(contract->handle, &get, 1), CFOIL_E_STORE_REPLACED);
     assert_failed(get, CFOIL_E_STORE_REPLACED);
     assert_int_equal(contract->ops->apply(contract->handle, NULL, 0), CFOIL_E_STORE_REPLACED);
+    assert_unacknowledged_claim_is_not_shown(contract);
     for (size_t i = 0; i < 3; i++) {
         cfoil_op_free_current(&ops[i]);
     }
