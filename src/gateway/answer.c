@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Our own answers: problem details (RFC 9457) with the stable code, the message in the client's
- * language, and Retry-After where a retry can help. The rows are core/protocol.def's; this file only
- * writes them down.
+ * language, and Retry-After where a retry can help. The rows are core/protocol.def's; this file
+ * only writes them down.
  */
 #include "gateway/gateway.h"
 

@@ -7,8 +7,8 @@
  *   STREAM  passed on: too long to keep, an event stream, an upgrade; settled without a snapshot
  *   TAP     passed on and copied: executed without the store's protection
  *
- * Invariant: while we hold, or after the client has failed, every buf handed to us is taken whole, so
- * the backend is read to its end whatever becomes of the client (R4).
+ * Invariant: while we hold, or after the client has failed, every buf handed to us is taken whole,
+ * so the backend is read to its end whatever becomes of the client (R4).
  */
 #include "gateway/gateway.h"
 
@@ -145,7 +145,8 @@ ngx_http_counterfoil_body_grow(ngx_pool_t *pool,
     u_char  *data;
     size_t   capacity;
 
-    capacity = body->capacity ? body->capacity : NGX_HTTP_COUNTERFOIL_BODY_FIRST;
+    capacity = body->capacity ? body->capacity
+                              : NGX_HTTP_COUNTERFOIL_BODY_FIRST;
 
     while (capacity < need) {
         capacity *= 2;
@@ -420,24 +421,17 @@ ngx_http_counterfoil_send_held(ngx_http_request_t *r,
 }
 
 
-/* Remembers bufs until they are written, so that they can be taken back from a client that failed. */
+/*
+ * Remembers bufs until they are written, so that they can be taken back from a client that
+ * failed.
+ */
 static ngx_int_t
 ngx_http_counterfoil_remember(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx, ngx_chain_t *in)
 {
     ngx_chain_t  *cl, *ln, **ll;
 
-    for (ll = &ctx->passed; *ll; /* void */) {
-        cl = *ll;
-
-        if (ngx_buf_size(cl->buf) == 0) {
-            *ll = cl->next;
-            ngx_free_chain(r->pool, cl);
-            continue;
-        }
-
-        ll = &cl->next;
-    }
+    for (ll = &ctx->passed; *ll; ll = &(*ll)->next) { /* void */ }
 
     for (cl = in; cl; cl = cl->next) {
         ln = ngx_alloc_chain_link(r->pool);
@@ -452,6 +446,30 @@ ngx_http_counterfoil_remember(ngx_http_request_t *r,
     }
 
     return NGX_OK;
+}
+
+
+/*
+ * Forgets what was written, before its owner can know and put something else into it: a buf that is
+ * used again and waits in a filter above us must not be taken from there.
+ */
+static void
+ngx_http_counterfoil_forget_written(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx)
+{
+    ngx_chain_t  *cl, **ll;
+
+    for (ll = &ctx->passed; *ll; /* void */) {
+        cl = *ll;
+
+        if (ngx_buf_size(cl->buf) == 0) {
+            *ll = cl->next;
+            ngx_free_chain(r->pool, cl);
+            continue;
+        }
+
+        ll = &cl->next;
+    }
 }
 
 
@@ -522,6 +540,8 @@ ngx_http_counterfoil_pass_body(ngx_http_request_t *r,
     if (rc == NGX_ERROR) {
         return ngx_http_counterfoil_swallow(r, ctx, in);
     }
+
+    ngx_http_counterfoil_forget_written(r, ctx);
 
     return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gateway inside nginx: what its files share. It owns a request's way from the PRECONTENT phase to
- * the last byte of its answer; it decides nothing of the protocol (engine/engine.h does).
+ * The gateway inside nginx: what its files share. It owns a request's way from the PRECONTENT
+ * phase to the last byte of its answer; it decides nothing of the protocol (engine/engine.h does).
  *
  *   PRECONTENT handler
  *     | route and key?   no --------------------------> nginx goes on, untouched
@@ -16,8 +16,9 @@
  *                 '-----> STREAM -----------------'         too long, an event stream, an upgrade
  *               TAP                                         unprotected: passed on and copied
  *
- * Invariant: a context outlives every internal redirect of its request (it is found again through its
- * pool cleanup), claims at most once, and gives its claim back in that cleanup, settled or not.
+ * Invariant: a context outlives every internal redirect of its request (it is found again through
+ * its pool cleanup), claims at most once, and gives its claim back in that cleanup, settled or
+ * not.
  */
 #ifndef CFOIL_GATEWAY_GATEWAY_H
 #define CFOIL_GATEWAY_GATEWAY_H
@@ -45,8 +46,8 @@
 #define NGX_HTTP_COUNTERFOIL_PROBE_SLACK_MS  1000
 
 /*
- * The bit in r->buffered that says a response is held. It is the image filter's, which stands behind
- * us and has nothing buffered while we hold.
+ * The bit in r->buffered that says a response is held. It is the image filter's, which stands
+ * behind us and has nothing buffered while we hold.
  */
 #define NGX_HTTP_COUNTERFOIL_BUFFERED        0x08
 

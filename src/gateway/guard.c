@@ -2,11 +2,11 @@
 /*
  * The content handler of a claimed request, and how its exchange with the backend ended.
  *
- * A claimed request runs under a copy of its location's upstream settings, so that other requests of
- * the location stay plain nginx: the client's abort does not abort the backend (R4), and nothing is
- * sent again once a byte was sent. Because an upstream is initialised inside the content handler, and
- * may even fail in there, the shared settings are changed for just that call; nothing else runs
- * meanwhile. The copy is put in place when it returns.
+ * A claimed request runs under a copy of its location's upstream settings, so that other requests
+ * of the location stay plain nginx: the client's abort does not abort the backend (R4), and
+ * nothing is sent again once a byte was sent. Because an upstream is initialised inside the
+ * content handler, and may even fail in there, the shared settings are changed for just that call;
+ * nothing else runs meanwhile. The copy is put in place when it returns.
  *
  * Invariant: once a backend was reached no other backend is, unless it asked for it itself
  * (X-Accel-Redirect).
@@ -46,8 +46,8 @@ ngx_http_counterfoil_guard(ngx_http_request_t *r,
 
 
 /*
- * nginx itself never passes on POST, PATCH and LOCK that were sent, unless "non_idempotent" lets it;
- * for any other method only no next upstream at all is safe.
+ * nginx itself never passes on POST, PATCH and LOCK that were sent, unless "non_idempotent" lets
+ * it; for any other method only no next upstream at all is safe.
  */
 static void
 ngx_http_counterfoil_tighten(ngx_http_request_t *r,
@@ -56,7 +56,8 @@ ngx_http_counterfoil_tighten(ngx_http_request_t *r,
     conf->ignore_client_abort = 1;
 
     if (r->method & (NGX_HTTP_POST|NGX_HTTP_PATCH|NGX_HTTP_LOCK)) {
-        conf->next_upstream &= ~(ngx_uint_t) NGX_HTTP_UPSTREAM_FT_NON_IDEMPOTENT;
+        conf->next_upstream &= ~((ngx_uint_t)
+                                 NGX_HTTP_UPSTREAM_FT_NON_IDEMPOTENT);
 
     } else {
         conf->next_upstream = NGX_HTTP_UPSTREAM_FT_OFF;
@@ -138,8 +139,8 @@ ngx_http_counterfoil_adopt(ngx_http_request_t *r,
 
 
 /*
- * A named location that an error page leads to would send the request on as it is: to a backend that
- * is not the one that may have executed it.
+ * A named location that an error page leads to would send the request on as it is: to a backend
+ * that is not the one that may have executed it.
  */
 static ngx_flag_t
 ngx_http_counterfoil_would_resend(ngx_http_request_t *r,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The way of a request through the gateway: which route it belongs to, its body, the engine, the
- * verdict. The handler is entered again and again for one request, by nginx's phases, after the body
- * was read, when the engine has answered, after an internal redirect; the state in the context says
- * where it stands.
+ * verdict. The handler is entered again and again for one request, by nginx's phases, after the
+ * body was read, when the engine has answered, after an internal redirect; the state in the
+ * context says where it stands.
  */
 #include "gateway/gateway.h"
 
@@ -295,22 +295,20 @@ ngx_http_counterfoil_handler(ngx_http_request_t *r)
 }
 
 
-/* A request seen for the first time. */
+/* A context for a request of a route. NGX_DECLINED: the policy has no route for it. */
 static ngx_int_t
-ngx_http_counterfoil_enter(ngx_http_request_t *r)
+ngx_http_counterfoil_find_route(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t **made)
 {
     size_t                             len;
-    ngx_int_t                          rc;
     ngx_str_t                          path, args;
     u_char                             endpoint[CFOIL_ENDPOINT_BYTES_MAX];
     const struct cfoil_route          *route;
     ngx_http_counterfoil_ctx_t        *ctx;
     ngx_http_counterfoil_main_conf_t  *mcf;
 
-    if (ngx_http_counterfoil_strip(r) != NGX_OK
-        || ngx_http_counterfoil_target(r, &path, &args) != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (ngx_http_counterfoil_target(r, &path, &args) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     mcf = ngx_http_get_module_main_conf(r, ngx_http_counterfoil_module);
@@ -325,7 +323,7 @@ ngx_http_counterfoil_enter(ngx_http_request_t *r)
 
     ctx = ngx_http_counterfoil_create_ctx(r);
     if (ctx == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return NGX_ERROR;
     }
 
     ctx->route = route;
@@ -334,14 +332,38 @@ ngx_http_counterfoil_enter(ngx_http_request_t *r)
     ctx->endpoint.len = len;
     ctx->endpoint.data = ngx_pnalloc(r->pool, len);
     if (ctx->endpoint.data == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return NGX_ERROR;
     }
 
     ngx_memcpy(ctx->endpoint.data, endpoint, len);
 
+    *made = ctx;
+
+    return NGX_OK;
+}
+
+
+/* A request seen for the first time. */
+static ngx_int_t
+ngx_http_counterfoil_enter(ngx_http_request_t *r)
+{
+    ngx_int_t                    rc;
+    ngx_http_counterfoil_ctx_t  *ctx;
+
+    if (ngx_http_counterfoil_strip(r) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    rc = ngx_http_counterfoil_find_route(r, &ctx);
+
+    if (rc != NGX_OK) {
+        return rc == NGX_DECLINED ? NGX_DECLINED
+                                  : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     rc = ngx_http_counterfoil_key(r, ctx);
 
-    if (rc == NGX_DECLINED && !route->key_required) {
+    if (rc == NGX_DECLINED && !ctx->route->key_required) {
         ctx->state = NGX_HTTP_COUNTERFOIL_ANSWERED;
         return NGX_DECLINED;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lists of headers: what the client sent, what the backend and a probe get to see, and what of a
- * response goes into its snapshot. A request's list is never changed in place, because nginx's known
- * headers point into it: a new list is made and the old elements stay where they are.
+ * response goes into its snapshot. A request's list is never changed in place, because nginx's
+ * known headers point into it: a new list is made and the old elements stay where they are.
  */
 #include "gateway/gateway.h"
 
@@ -193,7 +193,10 @@ ngx_http_counterfoil_drop_forward(ngx_table_elt_t *h,
 }
 
 
-/* A probe is a plain GET without a body: nothing that describes a body or asks for a part of one. */
+/*
+ * A probe is a plain GET without a body: nothing that describes a body or asks for a part of
+ * one.
+ */
 static ngx_int_t
 ngx_http_counterfoil_drop_probe(ngx_table_elt_t *h,
     ngx_http_counterfoil_ctx_t *ctx)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which of the two built-in languages a client reads: the better weight in Accept-Language (RFC 9110,
- * section 12.5.4) of a "zh" and an "en" range, "*" standing for whichever is not named. English where
- * they tie at nothing.
+ * Which of the two built-in languages a client reads: the better weight in Accept-Language (RFC
+ * 9110, section 12.5.4) of a "zh" and an "en" range, "*" standing for whichever is not named.
+ * English where they tie at nothing.
  */
 #include "gateway/gateway.h"
 

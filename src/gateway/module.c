@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The module as nginx sees it: directives, their places in the configuration, hooks. Everything that
- * can be wrong with a configuration is found here, in the configuration phase, so that a reload with
- * a mistake leaves the running workers as they are.
+ * The module as nginx sees it: directives, their places in the configuration, hooks. Everything
+ * that can be wrong with a configuration is found here, in the configuration phase, so that a
+ * reload with a mistake leaves the running workers as they are.
  */
 #include "gateway/gateway.h"
 

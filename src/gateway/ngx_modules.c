@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What nginx looks for in a dynamic module: its modules, their names, and its place among the filters
- * (before the copy filter, as nginx's build writes it for an HTTP_AUX_FILTER). The only symbols that
- * leave this library.
+ * What nginx looks for in a dynamic module: its modules, their names, and its place among the
+ * filters (before the copy filter, as nginx's build writes it for an HTTP_AUX_FILTER). The only
+ * symbols that leave this library.
  */
 #include "gateway/gateway.h"
 

@@ -4,8 +4,8 @@
  * background subrequest through the server's own locations, so that it reaches the backend the way
  * every request does; our filters take its answer, and nothing of it reaches the client.
  *
- * Found (2xx, read to its end) settles the record, 404 says that it never happened, and anything else,
- * or an answer that takes too long, says nothing. Invariant: a report is made exactly once.
+ * Found (2xx, read to its end) settles the record, 404 says that it never happened, and anything
+ * else, or an answer that takes too long, says nothing. Invariant: a report is made exactly once.
  */
 #include "gateway/gateway.h"
 
@@ -302,9 +302,10 @@ ngx_http_counterfoil_probe_done(ngx_http_request_t *sr, void *data,
     probe = ctx->probe;
     status = probe->status;
 
-    if (status == 0 && rc >= NGX_HTTP_SPECIAL_RESPONSE) {
-
-        /* nginx would have answered itself, with this */
+    if (status == 0 && sr->upstream
+        && (ngx_uint_t) rc == sr->upstream->headers_in.status_n)
+    {
+        /* the backend's status, which nginx keeps for an error page */
 
         status = (ngx_uint_t) rc;
     }
@@ -318,7 +319,7 @@ ngx_http_counterfoil_probe_done(ngx_http_request_t *sr, void *data,
     {
         ngx_http_counterfoil_probe_report(ctx, CFOIL_PROBE_FOUND);
 
-    } else if (status == NGX_HTTP_NOT_FOUND && probe->status) {
+    } else if (status == NGX_HTTP_NOT_FOUND) {
         ngx_http_counterfoil_probe_report(ctx, CFOIL_PROBE_ABSENT);
 
     } else {

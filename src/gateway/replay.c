@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first answer again: status, stored headers in their order, body (R5), with nginx's own Date and
- * framing. The body is sent from the claim's memory, which lives until the request's pool is
+ * The first answer again: status, stored headers in their order, body (R5), with nginx's own Date
+ * and framing. The body is sent from the claim's memory, which lives until the request's pool is
  * destroyed, so a replay copies the headers only.
  */
 #include "gateway/gateway.h"
 
 
-/* Headers that nginx writes itself, whatever an old snapshot may hold. */
+/* Headers that nginx or a replay writes itself, whatever a snapshot may hold. */
 static ngx_flag_t
-ngx_http_counterfoil_is_framing(ngx_table_elt_t *h)
+ngx_http_counterfoil_is_ours(ngx_table_elt_t *h)
 {
     static const char *const  names[] = {
         "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive",
-        "Date", "Trailer", "Upgrade", NULL
+        "Date", "Trailer", "Upgrade", "Idempotent-Replayed", NULL
     };
 
     ngx_uint_t  i;
@@ -102,7 +102,7 @@ ngx_http_counterfoil_replay_header(ngx_http_request_t *r,
     probe.key.data = text;
     probe.key.len = name.len;
 
-    if (ngx_http_counterfoil_is_framing(&probe)) {
+    if (ngx_http_counterfoil_is_ours(&probe)) {
         return NGX_OK;
     }
 
@@ -178,6 +178,29 @@ ngx_http_counterfoil_replay_body(ngx_http_request_t *r, struct cfoil_bytes body)
 }
 
 
+static void
+ngx_http_counterfoil_replay_length(ngx_http_request_t *r,
+    const struct cfoil_snapshot *snapshot)
+{
+    if (snapshot->status == NGX_HTTP_NO_CONTENT) {
+
+        /* without a line nginx would write its own and drop the type */
+
+        ngx_str_set(&r->headers_out.status_line, "204 No Content");
+        return;
+    }
+
+    /* the length of what HEAD or 304 left out is not known */
+
+    if (snapshot->body.len
+        || (r->method != NGX_HTTP_HEAD
+            && snapshot->status != NGX_HTTP_NOT_MODIFIED))
+    {
+        r->headers_out.content_length_n = (off_t) snapshot->body.len;
+    }
+}
+
+
 ngx_int_t
 ngx_http_counterfoil_replay(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx)
@@ -202,14 +225,7 @@ ngx_http_counterfoil_replay(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    /* the length of what HEAD or 304 left out is not known */
-
-    if (snapshot->body.len
-        || (r->method != NGX_HTTP_HEAD
-            && snapshot->status != NGX_HTTP_NOT_MODIFIED))
-    {
-        r->headers_out.content_length_n = (off_t) snapshot->body.len;
-    }
+    ngx_http_counterfoil_replay_length(r, snapshot);
 
     return ngx_http_counterfoil_respond(r, b);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a request asks: its target as the client wrote it, its key, its tenant, its fingerprint. The
- * target is taken before any rewrite, because the policy is a contract with clients and does not know
- * how a location renames things. Bodies are read in pieces, from memory or from nginx's file.
+ * target is taken before any rewrite, because the policy is a contract with clients and does not
+ * know how a location renames things. Bodies are read in pieces, from memory or from nginx's file.
  */
 #include "gateway/gateway.h"
 
@@ -71,8 +71,8 @@ ngx_http_counterfoil_target(ngx_http_request_t *r, ngx_str_t *path,
 
 
 /*
- * The key in normal form. NGX_DECLINED: there is none. NGX_ABORT: it is not of the route's format, or
- * there are two that differ; equal ones count as one.
+ * The key in normal form. NGX_DECLINED: there is none. NGX_ABORT: it is not of the route's format,
+ * or there are two that differ; equal ones count as one.
  */
 ngx_int_t
 ngx_http_counterfoil_key(ngx_http_request_t *r, ngx_http_counterfoil_ctx_t *ctx)
@@ -394,9 +394,9 @@ ngx_http_counterfoil_fingerprint(ngx_http_request_t *r,
 
 
 /*
- * $request_id. nginx would draw it from libcrypto, request by request, which costs more than all the
- * digests of a request: it is drawn here from bytes fetched in one call, in the same form, and put
- * where nginx finds it.
+ * $request_id. nginx would draw it from libcrypto, request by request, which costs more than all
+ * the digests of a request: it is drawn here from bytes fetched in one call, in the same form, and
+ * put where nginx finds it.
  */
 static ngx_int_t
 ngx_http_counterfoil_request_id(ngx_http_request_t *r, ngx_str_t *id)

@@ -276,11 +276,14 @@ ngx_http_counterfoil_held(ngx_http_request_t *r,
     b->last_buf = 1;
     b->last_in_chain = 1;
 
-    /* HEAD and 304 speak of a body that is not there */
+    if (r->headers_out.status == NGX_HTTP_NO_CONTENT) {
+        ngx_http_clear_content_length(r);
 
-    if (!r->header_only && r->method != NGX_HTTP_HEAD
-        && r->headers_out.status != NGX_HTTP_NOT_MODIFIED)
+    } else if (!r->header_only && r->method != NGX_HTTP_HEAD
+               && r->headers_out.status != NGX_HTTP_NOT_MODIFIED)
     {
+        /* HEAD and 304 speak of a body that is not there */
+
         ngx_http_clear_content_length(r);
         r->headers_out.content_length_n = (off_t) ctx->body.len;
     }

@@ -2,12 +2,15 @@
 /*
  * The start of the master process: the only moment at which an empty store, and the secret of the
  * authorization tenant beside it, may come into being. Reloads and respawned workers find what is
- * kept here and never create anything, so a store that was deleted or replaced under a running nginx
- * is noticed and not quietly begun again.
+ * kept here and never create anything, so a store that was deleted or replaced under a running
+ * nginx is noticed and not quietly begun again.
  *
  * Kept in this process and inherited by every fork: the store's URL, its identity, the secret.
  */
 #include "gateway/gateway.h"
+
+
+#define NGX_HTTP_COUNTERFOIL_STORE_FILES  3
 
 
 static ngx_http_counterfoil_start_t  ngx_http_counterfoil_start;
@@ -80,8 +83,6 @@ ngx_http_counterfoil_give(ngx_cycle_t *cycle, u_char *path)
 
 
 /* The store's directory and its files, and which of them were there before it was opened. */
-#define NGX_HTTP_COUNTERFOIL_STORE_FILES  3
-
 static ngx_int_t
 ngx_http_counterfoil_store_files(ngx_cycle_t *cycle, ngx_str_t *url,
     u_char **paths, ngx_flag_t *there)

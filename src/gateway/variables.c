@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an access log may say of a request. A variable is not found ("-" in a log) where it has nothing
- * to say: no route, no key, no claim.
+ * What an access log may say of a request. A variable is not found ("-" in a log) where it has
+ * nothing to say: no route, no key, no claim.
  *
- *   $counterfoil_verdict           execute, replay, in_progress, mismatch, outcome_unknown, not_stored,
- *                                  key_expired, probe; key_missing, key_invalid; store_unavailable
- *                                  (answered 503), unprotected (let through without the store)
+ *   $counterfoil_verdict           execute, replay, in_progress, mismatch, outcome_unknown,
+ *                                  not_stored, key_expired, probe; key_missing, key_invalid;
+ *                                  store_unavailable (answered 503), unprotected (let through
+ *                                  without the store)
  *   $counterfoil_route             the route's name
  *   $counterfoil_attempt           of the claim
  *   $counterfoil_key               normalised

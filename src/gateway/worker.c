@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine in a worker's event loop. The lane's descriptor is watched as a channel, which nginx does
- * not count as an open socket; what one turn of the loop asked of the engine is flushed by one posted
- * event at its end, which is one wake-up of the store thread and one commit; one timer carries
- * renewals, pauses and waits.
+ * The engine in a worker's event loop. The lane's descriptor is watched as a channel, which nginx
+ * does not count as an open socket; what one turn of the loop asked of the engine is flushed by
+ * one posted event at its end, which is one wake-up of the store thread and one commit; one timer
+ * carries renewals, pauses and waits.
  *
- * The timer holds back a worker that wants to leave while the engine is busy, for settle_exit_max at
- * most; it is cancelable otherwise.
+ * The timer holds back a worker that wants to leave while the engine is busy, for settle_exit_max
+ * at most; it is cancelable otherwise.
  */
 #include "gateway/gateway.h"
 
@@ -110,7 +110,10 @@ ngx_http_counterfoil_read_handler(ngx_event_t *ev)
 }
 
 
-/* Called on the store thread too: ngx_log_error builds its line on the stack and writes it whole. */
+/*
+ * Called on the store thread too: ngx_log_error builds its line on the stack and writes it
+ * whole.
+ */
 static void
 ngx_http_counterfoil_log(void *context, enum cfoil_error error,
     const char *text)

@@ -127,13 +127,14 @@ def test_replay_status_defaults_to_200(gateway, backend, key):
                                     Reply(fault="hang")], ids=["500", "403", "reset", "hang"])
 def test_a_probe_that_says_nothing_clear_is_outcome_unknown_and_may_be_asked_again(
         gateway, backend, key, answer):
-    backend.script_probe(key, answer, Reply(200, body=b"found later"))
+    backend.script_probe(key, answer)
     lose(gateway, backend, "/probed", key)
     assert_problem(gateway.post("/probed", key), UNKNOWN)
-    assert backend.executions(key) == 1
+    assert len(backend.probes_of(key)) >= 1
+    backend.script_probe(key, Reply(200, body=b"found later"))
     found = gateway.post("/probed", key)
     assert (found.status, found.body) == (203, b"found later")
-    assert (backend.executions(key), len(backend.probes_of(key))) == (1, 2)
+    assert backend.executions(key) == 1
 
 
 def test_one_probes_and_the_rest_are_pending(gateway, backend, key):
