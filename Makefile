@@ -46,7 +46,7 @@ lint:
 	@scripts/lint
 
 install: all
-	@meson configure $(BUILD) -Dprefix=$(PREFIX)
+	@[ "$(PREFIX)" = /usr/local ] || meson configure $(BUILD) -Dprefix=$(PREFIX)
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD)
 
 bench: bench-gateway

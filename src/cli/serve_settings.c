@@ -166,7 +166,33 @@ static enum cfoil_exit check_policy(const struct cfoil_arguments *arguments,
     return status;
 }
 
-/* The module beside this program, else where `make install` puts it, or Debian's nginx has its modules. */
+/* The first of the places where the module can be read; else serve->module stays the first. */
+static void choose_module(struct cfoil_serve *serve, const char *program)
+{
+    static const struct {
+        bool beside; /* of the program's own directory */
+        const char *path;
+    } places[] = {
+        {true, MODULE_NAME},                           /* the build directory */
+        {true, "../lib/counterfoil/" MODULE_NAME},     /* make install */
+        {false, "/usr/lib/nginx/modules/" MODULE_NAME} /* Debian's nginx */
+    };
+
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !serve->module_found; i++) {
+        char *module =
+            places[i].beside ? cfoil_path_join(program, places[i].path) : strdup(places[i].path);
+        if (module != NULL && access(module, R_OK) == 0) {
+            serve->module_found = true;
+            free(serve->module);
+            serve->module = module;
+        } else if (serve->module == NULL) {
+            serve->module = module;
+        } else {
+            free(module);
+        }
+    }
+}
+
 static bool find_module(struct cfoil_serve *serve)
 {
     char program[4096];
@@ -176,21 +202,8 @@ static bool find_module(struct cfoil_serve *serve)
         return false;
     }
     program[len] = '\0';
-    char *slash = strrchr(program, '/');
-    *slash = '\0';
-    static const char *const elsewhere[] = {CFOIL_MODULE_DIR, "/usr/lib/nginx/modules"};
-    serve->module = cfoil_path_join(program, MODULE_NAME);
-    serve->module_found = serve->module != NULL && access(serve->module, R_OK) == 0;
-    for (size_t i = 0; i < 2 && !serve->module_found; i++) {
-        char *module = cfoil_path_join(elsewhere[i], MODULE_NAME);
-        if (module != NULL && access(module, R_OK) == 0) {
-            free(serve->module);
-            serve->module = module;
-            serve->module_found = true;
-            return true;
-        }
-        free(module);
-    }
+    *strrchr(program, '/') = '\0';
+    choose_module(serve, program);
     return serve->module != NULL;
 }
 

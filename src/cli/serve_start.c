@@ -131,7 +131,10 @@ static bool check_programs(const struct cfoil_serve *serve)
         return false;
     }
     if (!serve->module_found) {
-        cfoil_complain("%s is missing; run make, which puts it beside this program", serve->module);
+        cfoil_complain("%s is not there, nor in ../lib/counterfoil or "
+                       "/usr/lib/nginx/modules; run make, which puts it beside this program, "
+                       "or make install",
+                       serve->module);
         return false;
     }
     return true;

@@ -195,6 +195,7 @@ ngx_http_counterfoil_answer_build(ngx_http_request_t *r,
     }
 
     r->headers_out.status = status;
+    ngx_http_counterfoil_status_line(r);
     r->headers_out.content_length_n = b->last - b->pos;
     ngx_str_set(&r->headers_out.content_type, "application/problem+json");
     r->headers_out.content_type_len = r->headers_out.content_type.len;

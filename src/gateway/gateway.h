@@ -271,6 +271,7 @@ ngx_int_t ngx_http_counterfoil_answer(ngx_http_request_t *r,
 ngx_int_t ngx_http_counterfoil_respond(ngx_http_request_t *r, ngx_buf_t *b);
 
 /* replay.c */
+void ngx_http_counterfoil_status_line(ngx_http_request_t *r);
 ngx_int_t ngx_http_counterfoil_replay(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx);
 

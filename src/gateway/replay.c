@@ -178,6 +178,42 @@ ngx_http_counterfoil_replay_body(ngx_http_request_t *r, struct cfoil_bytes body)
 }
 
 
+/* The reason phrases nginx has no text for; a status line without one looks broken to people. */
+void
+ngx_http_counterfoil_status_line(ngx_http_request_t *r)
+{
+    ngx_uint_t  i;
+
+    static const struct {
+        ngx_uint_t  status;
+        ngx_str_t   line;
+    } lines[] = {
+        { 203, ngx_string("203 Non-Authoritative Information") },
+        { 205, ngx_string("205 Reset Content") },
+        { 207, ngx_string("207 Multi-Status") },
+        { 300, ngx_string("300 Multiple Choices") },
+        { 417, ngx_string("417 Expectation Failed") },
+        { 418, ngx_string("418 I'm a teapot") },
+        { 422, ngx_string("422 Unprocessable Entity") },
+        { 423, ngx_string("423 Locked") },
+        { 424, ngx_string("424 Failed Dependency") },
+        { 425, ngx_string("425 Too Early") },
+        { 426, ngx_string("426 Upgrade Required") },
+        { 428, ngx_string("428 Precondition Required") },
+        { 431, ngx_string("431 Request Header Fields Too Large") },
+        { 451, ngx_string("451 Unavailable For Legal Reasons") },
+        { 511, ngx_string("511 Network Authentication Required") },
+    };
+
+    for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        if (lines[i].status == r->headers_out.status) {
+            r->headers_out.status_line = lines[i].line;
+            return;
+        }
+    }
+}
+
+
 static void
 ngx_http_counterfoil_replay_length(ngx_http_request_t *r,
     const struct cfoil_snapshot *snapshot)
@@ -213,6 +249,7 @@ ngx_http_counterfoil_replay(ngx_http_request_t *r,
     snapshot = &cfoil_claim_result(ctx->claim)->record->snapshot;
 
     r->headers_out.status = snapshot->status;
+    ngx_http_counterfoil_status_line(r);
 
     if (ngx_http_counterfoil_replay_headers(r, ctx, snapshot->headers)
         != NGX_OK)
