@@ -7,6 +7,7 @@
 #include "core/record.h"
 
 #include <assert.h>
+#include <endian.h>
 
 #define OFFSET_PAYLOAD_BYTES 4
 #define OFFSET_PAYLOAD_CRC   8
@@ -69,30 +70,26 @@ static const struct field fields[] = {
 _Static_assert(sizeof(enum cfoil_kind) == sizeof(uint32_t), "FIELD_ENUM reads 32 bits");
 _Static_assert(sizeof(int64_t) == 8 && CFOIL_TIME_COUNT == 8, "the header has eight times");
 
-static void put(uint8_t *out, uint64_t value, size_t bytes)
+/* The low `bytes` (at most 8) of a number, little-endian; one store where their count is known. */
+static inline void put(uint8_t *out, uint64_t value, size_t bytes)
 {
-    for (size_t i = 0; i < bytes; i++) {
-        out[i] = (uint8_t)(value >> (8 * i));
-    }
+    uint64_t wire = htole64(value);
+    memcpy(out, &wire, bytes);
 }
 
-static uint64_t get(const uint8_t *in, size_t bytes)
+static inline uint64_t get(const uint8_t *in, size_t bytes)
 {
-    uint64_t value = 0;
-    for (size_t i = 0; i < bytes; i++) {
-        value |= (uint64_t)in[i] << (8 * i);
-    }
-    return value;
+    uint64_t wire = 0;
+    memcpy(&wire, in, bytes);
+    return le64toh(wire);
 }
 
-static bool is_zero(const uint8_t *data, size_t len)
+static inline bool is_zero(const uint8_t *data, size_t len)
 {
-    for (size_t i = 0; i < len; i++) {
-        if (data[i] != 0) {
-            return false;
-        }
-    }
-    return true;
+    static const uint8_t zero[CFOIL_DIGEST_BYTES];
+
+    assert(len <= sizeof(zero));
+    return memcmp(data, zero, len) == 0;
 }
 
 /* A number field's value, wherever it sits in the record. */
@@ -201,7 +198,6 @@ enum cfoil_error cfoil_draft_encode(const struct cfoil_draft *draft, uint8_t *ou
                                     size_t *len)
 {
     size_t total = cfoil_draft_encoded_bytes(draft);
-    uint8_t *cursor = out + CFOIL_RECORD_HEADER_BYTES;
 
     if (total > CFOIL_RECORD_BYTES_MAX) {
         return CFOIL_E_LIMIT;
@@ -210,6 +206,7 @@ enum cfoil_error cfoil_draft_encode(const struct cfoil_draft *draft, uint8_t *ou
         return CFOIL_E_BUFFER_SMALL;
     }
     encode_header(draft, out);
+    uint8_t *cursor = out + CFOIL_RECORD_HEADER_BYTES;
     for (size_t i = 0; i < FIELD_COUNT; i++) {
         size_t bytes = value_bytes(&fields[i], &draft->record);
         if (bytes == 0) {

@@ -33,9 +33,13 @@ static enum cfoil_error copy_request(struct cfoil_claim *claim,
     origin->life_ms = 0;
     size_t bytes = origin->scope.layer.len + origin->scope.tenant.len + origin->scope.endpoint.len +
                    origin->scope.key.len + origin->first_request_id.len;
-    claim->arena = malloc(bytes + 1);
-    if (claim->arena == NULL) {
-        return CFOIL_E_NO_MEMORY;
+    if (bytes > claim->arena_capacity) {
+        uint8_t *arena = realloc(claim->arena, bytes);
+        if (arena == NULL) {
+            return CFOIL_E_NO_MEMORY;
+        }
+        claim->arena = arena;
+        claim->arena_capacity = bytes;
     }
 
     uint8_t *cursor = claim->arena;
@@ -78,17 +82,57 @@ enum cfoil_error cfoil_event_copy_ending(struct cfoil_event *event,
     return CFOIL_OK;
 }
 
-static void destroy(struct cfoil_claim *claim)
+void cfoil_claim_free_memory(struct cfoil_claim *claim)
 {
-    cfoil_timer_disarm(&claim->engine->timers, &claim->pace);
-    cfoil_timer_disarm(&claim->engine->timers, &claim->wait);
-    claim->engine->claims--;
     cfoil_job_free(&claim->main);
     cfoil_job_free(&claim->renew);
     free(claim->arena);
     free(claim->ending_arena);
-    cfoil_work_remove(&claim->work);
     free(claim);
+}
+
+/* Keeps a claim's memory for the next one. False: there are spares enough. */
+static bool keep_memory(struct cfoil_engine *engine, struct cfoil_claim *claim)
+{
+    if (engine->spare_count == CFOIL_SPARE_CLAIMS_MAX) {
+        return false;
+    }
+    cfoil_job_trim(&claim->main);
+    cfoil_job_trim(&claim->renew);
+    engine->spares[engine->spare_count++] = claim;
+    return true;
+}
+
+static void destroy(struct cfoil_claim *claim)
+{
+    struct cfoil_engine *engine = claim->engine;
+
+    cfoil_timer_disarm(&engine->timers, &claim->pace);
+    cfoil_timer_disarm(&engine->timers, &claim->wait);
+    engine->claims--;
+    free(claim->ending_arena);
+    claim->ending_arena = NULL;
+    bool kept = !engine->closed && keep_memory(engine, claim);
+    cfoil_work_remove(&claim->work);
+    if (!kept) {
+        cfoil_claim_free_memory(claim);
+    }
+}
+
+/* Memory for a claim, zeroed up to the buffers and the jobs of one before it. NULL: none is left. */
+static struct cfoil_claim *take_memory(struct cfoil_engine *engine)
+{
+    if (engine->spare_count == 0) {
+        return calloc(1, sizeof(struct cfoil_claim));
+    }
+
+    struct cfoil_claim *claim = engine->spares[--engine->spare_count];
+    uint8_t *arena = claim->arena;
+    size_t arena_capacity = claim->arena_capacity;
+    memset(claim, 0, offsetof(struct cfoil_claim, main));
+    claim->arena = arena;
+    claim->arena_capacity = arena_capacity;
+    return claim;
 }
 
 static void claim_drop(struct work *work)
@@ -197,7 +241,7 @@ static enum cfoil_error make_claim(struct cfoil_engine *engine,
         return error;
     }
 
-    struct cfoil_claim *claim = calloc(1, sizeof(*claim));
+    struct cfoil_claim *claim = take_memory(engine);
     if (claim == NULL) {
         return CFOIL_E_NO_MEMORY;
     }

@@ -38,6 +38,9 @@ enum cfoil_error cfoil_engine_create(const struct cfoil_engine_options *options,
 
 static void release(struct cfoil_engine *engine)
 {
+    for (size_t i = 0; i < engine->spare_count; i++) {
+        cfoil_claim_free_memory(engine->spares[i]);
+    }
     free(engine->timers.heap);
     free(engine);
 }

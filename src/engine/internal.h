@@ -9,6 +9,9 @@
 
 #include "engine/engine.h"
 
+#define CFOIL_SPARE_CLAIMS_MAX 128         /* claims kept for the next requests */
+#define CFOIL_SPARE_BYTES_MAX  (16 * 1024) /* of each buffer that a spare claim keeps */
+
 /* Due times in a binary heap. A timer knows its place, so that it can leave from the middle. */
 struct timer {
     int64_t due_ms;
@@ -51,8 +54,6 @@ struct job {
     struct work *work; /* the claim or act it belongs to */
     struct cfoil_op op;
     struct cfoil_event event;
-    struct cfoil_effect effect;
-    struct cfoil_record known;
     bool has_known;
     bool active;
     bool lost; /* a cas stayed unknown: it may still be applied */
@@ -64,6 +65,9 @@ struct job {
     size_t draft_capacity;
     void (*finish)(struct job *job, enum cfoil_error error);
     void *context;
+    /* Always written before they are read, so that an init leaves them as they are. */
+    struct cfoil_effect effect;
+    struct cfoil_record known;
 };
 
 enum claim_phase {
@@ -85,19 +89,20 @@ struct cfoil_claim {
     bool waited; /* settle_wait is over: the host was told */
     enum cfoil_state unsettled;
     enum cfoil_cause unsettled_cause;
-    struct job main;
-    struct job renew;
     struct timer pace; /* renewal while executing; the pause between background attempts */
     struct timer wait; /* settle_wait */
     int64_t pause_ms;
     struct cfoil_result result;
     struct cfoil_begin_request request; /* views into arena */
     uint8_t owner[CFOIL_OWNER_BYTES];
-    uint8_t *arena;        /* the request's bytes */
+    uint8_t *arena; /* the request's bytes */
+    size_t arena_capacity;
     uint8_t *ending_arena; /* the ending's bytes */
     cfoil_claim_done done;
     cfoil_settle_done settle_done;
     void *done_context;
+    struct job main; /* the jobs last: what is before them is zeroed in one go */
+    struct job renew;
 };
 
 struct cfoil_engine {
@@ -114,6 +119,8 @@ struct cfoil_engine {
     struct cfoil_engine_stats stats;
     uint8_t entropy[4096]; /* drawn in one call, used up piece by piece */
     size_t entropy_left;
+    struct cfoil_claim *spares[CFOIL_SPARE_CLAIMS_MAX]; /* destroyed, their memory kept */
+    size_t spare_count;
 };
 
 /*
@@ -134,8 +141,13 @@ CFOIL_MUST_CHECK enum cfoil_error cfoil_engine_random(struct cfoil_engine *engin
 void cfoil_engine_log(const struct cfoil_engine *engine, enum cfoil_error error, const uint8_t *id,
                       const char *what);
 
-/* job.c: start runs to its first operation; true: it finished at once (finish was not called). */
+/*
+ * job.c: init takes a job that is zeroed or was used before, and keeps its buffers; trim frees those
+ * over CFOIL_SPARE_BYTES_MAX. start runs to its first operation; true: it finished at once (finish
+ * was not called).
+ */
 void cfoil_job_init(struct job *job, struct work *work, const uint8_t *id);
+void cfoil_job_trim(struct job *job);
 void cfoil_job_free(struct job *job);
 bool cfoil_job_start(struct job *job, bool look_up, enum cfoil_error *error);
 bool cfoil_job_start_get(struct job *job, enum cfoil_error *error);
@@ -144,6 +156,7 @@ bool cfoil_job_start_get(struct job *job, enum cfoil_error *error);
 bool cfoil_error_is_passing(enum cfoil_error error);
 
 /* claim.c and settle.c */
+void cfoil_claim_free_memory(struct cfoil_claim *claim);
 void cfoil_claim_release_if_over(struct cfoil_claim *claim);
 void cfoil_claim_arm_renewal(struct cfoil_claim *claim);
 void cfoil_claim_pace(struct timer *timer);

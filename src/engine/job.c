@@ -9,6 +9,16 @@ static void job_complete(struct cfoil_op *op);
 
 void cfoil_job_init(struct job *job, struct work *work, const uint8_t *id)
 {
+    uint8_t *current = job->op.current;
+    size_t current_capacity = job->op.current_capacity;
+    uint8_t *draft = job->draft;
+    size_t draft_capacity = job->draft_capacity;
+
+    memset(job, 0, offsetof(struct job, effect));
+    job->op.current = current;
+    job->op.current_capacity = current_capacity;
+    job->draft = draft;
+    job->draft_capacity = draft_capacity;
     job->engine = work->engine;
     job->work = work;
     memcpy(job->op.id, id, CFOIL_ID_BYTES);
@@ -16,11 +26,27 @@ void cfoil_job_init(struct job *job, struct work *work, const uint8_t *id)
     job->op.context = job;
 }
 
+static void free_draft(struct job *job)
+{
+    free(job->draft);
+    job->draft = NULL;
+    job->draft_capacity = 0;
+}
+
+void cfoil_job_trim(struct job *job)
+{
+    if (job->op.current_capacity > CFOIL_SPARE_BYTES_MAX) {
+        cfoil_op_free_current(&job->op);
+    }
+    if (job->draft_capacity > CFOIL_SPARE_BYTES_MAX) {
+        free_draft(job);
+    }
+}
+
 void cfoil_job_free(struct job *job)
 {
     cfoil_op_free_current(&job->op);
-    free(job->draft);
-    job->draft = NULL;
+    free_draft(job);
 }
 
 bool cfoil_error_is_passing(enum cfoil_error error)
@@ -53,19 +79,19 @@ static void submit(struct job *job, enum cfoil_op_kind kind)
 
 static enum cfoil_error encode(struct job *job)
 {
-    size_t bytes = cfoil_draft_encoded_bytes(&job->effect.next);
+    enum cfoil_error error =
+        cfoil_draft_encode(&job->effect.next, job->draft, job->draft_capacity, &job->op.draft.len);
+    if (error != CFOIL_E_BUFFER_SMALL) {
+        return error;
+    }
 
-    if (bytes > CFOIL_RECORD_BYTES_MAX) {
-        return CFOIL_E_LIMIT;
+    size_t bytes = cfoil_draft_encoded_bytes(&job->effect.next);
+    uint8_t *draft = realloc(job->draft, bytes);
+    if (draft == NULL) {
+        return CFOIL_E_NO_MEMORY;
     }
-    if (bytes > job->draft_capacity) {
-        uint8_t *draft = realloc(job->draft, bytes);
-        if (draft == NULL) {
-            return CFOIL_E_NO_MEMORY;
-        }
-        job->draft = draft;
-        job->draft_capacity = bytes;
-    }
+    job->draft = draft;
+    job->draft_capacity = bytes;
     return cfoil_draft_encode(&job->effect.next, job->draft, job->draft_capacity,
                               &job->op.draft.len);
 }

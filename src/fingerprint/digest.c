@@ -3,12 +3,15 @@
  * SHA-256 and HMAC-SHA-256 over libcrypto, hex and randomness. Owns every call into libcrypto and
  * the only getrandom of the room; does not own what is hashed.
  *
- * Lifecycle of a digester: create -> (begin -> update* -> end)* -> free. The algorithm is fetched
- * once, at create, because a fetch costs more than hashing a small request.
+ * Lifecycle of a digester: create -> (begin -> update* -> end)* -> free. It uses libcrypto's SHA256_*
+ * functions, which OpenSSL 3 calls deprecated: its EVP ones allocate, wipe and free a context for
+ * every digest, which costs several times what hashing a small request does.
  *
- * Invariant: bytes that are given out as a digest are one. libcrypto may allocate in a begin, so a
- * failure there is remembered and told by end, instead of a digest of nothing being handed out.
+ * Invariant: bytes that are given out as a digest are one. A failure since begin is remembered and
+ * told by end, instead of a digest of something else being handed out.
  */
+#define OPENSSL_SUPPRESS_DEPRECATED
+
 #include "fingerprint/digest.h"
 
 #include <errno.h>
@@ -17,13 +20,15 @@
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/sha.h>
 #include <sys/random.h>
 
 struct cfoil_digester {
-    EVP_MD *algorithm;
-    EVP_MD_CTX *context;
+    SHA256_CTX context;
     bool failed; /* since the last begin */
 };
+
+_Static_assert(SHA256_DIGEST_LENGTH == CFOIL_DIGEST_BYTES, "a digest is a SHA-256");
 
 enum cfoil_error cfoil_digester_create(struct cfoil_digester **digester)
 {
@@ -32,38 +37,18 @@ enum cfoil_error cfoil_digester_create(struct cfoil_digester **digester)
         return CFOIL_E_NO_MEMORY;
     }
     made->failed = true; /* an end without a begin must not succeed */
-
-    enum cfoil_error error = CFOIL_E_SYSTEM;
-    made->algorithm = EVP_MD_fetch(NULL, "SHA256", NULL);
-    if (made->algorithm == NULL || EVP_MD_get_size(made->algorithm) != CFOIL_DIGEST_BYTES) {
-        goto fail;
-    }
-    error = CFOIL_E_NO_MEMORY;
-    made->context = EVP_MD_CTX_new();
-    if (made->context == NULL) {
-        goto fail;
-    }
     *digester = made;
     return CFOIL_OK;
-
-fail:
-    cfoil_digester_free(made);
-    return error;
 }
 
 void cfoil_digester_free(struct cfoil_digester *digester)
 {
-    if (digester == NULL) {
-        return;
-    }
-    EVP_MD_CTX_free(digester->context);
-    EVP_MD_free(digester->algorithm);
     free(digester);
 }
 
 void cfoil_digest_begin(struct cfoil_digester *digester)
 {
-    digester->failed = EVP_DigestInit_ex2(digester->context, digester->algorithm, NULL) != 1;
+    digester->failed = SHA256_Init(&digester->context) != 1;
 }
 
 void cfoil_digest_update(struct cfoil_digester *digester, const void *data, size_t len)
@@ -71,7 +56,7 @@ void cfoil_digest_update(struct cfoil_digester *digester, const void *data, size
     if (len == 0 || digester->failed) {
         return;
     }
-    digester->failed = EVP_DigestUpdate(digester->context, data, len) != 1;
+    digester->failed = SHA256_Update(&digester->context, data, len) != 1;
 }
 
 enum cfoil_error cfoil_digest_end(struct cfoil_digester *digester, uint8_t out[CFOIL_DIGEST_BYTES])
@@ -80,10 +65,7 @@ enum cfoil_error cfoil_digest_end(struct cfoil_digester *digester, uint8_t out[C
         return CFOIL_E_SYSTEM;
     }
     digester->failed = true; /* a second end must not repeat the first one's digest */
-    if (EVP_DigestFinal_ex(digester->context, out, NULL) != 1) {
-        return CFOIL_E_SYSTEM;
-    }
-    return CFOIL_OK;
+    return SHA256_Final(out, &digester->context) == 1 ? CFOIL_OK : CFOIL_E_SYSTEM;
 }
 
 static void scope_sink(void *context, const void *data, size_t len)

@@ -12,14 +12,14 @@
 
 struct cfoil_digester; /* a reusable SHA-256 context */
 
-/* Errors: NO_MEMORY, SYSTEM (libcrypto has no SHA-256). */
+/* Errors: NO_MEMORY. */
 CFOIL_MUST_CHECK enum cfoil_error cfoil_digester_create(struct cfoil_digester **digester);
 void cfoil_digester_free(struct cfoil_digester *digester);
 
 /*
  * One digest: begin, update any number of times, end. A begin throws away an unfinished one. An
- * update without bytes is nothing. Error of end: SYSTEM (libcrypto failed since begin, for want of
- * memory; or there was no begin); `out` is undefined then.
+ * update without bytes is nothing. Error of end: SYSTEM (libcrypto failed since begin, or there was
+ * no begin); `out` is undefined then.
  */
 void cfoil_digest_begin(struct cfoil_digester *digester);
 void cfoil_digest_update(struct cfoil_digester *digester, const void *data, size_t len);

@@ -6,6 +6,7 @@
 #include "fingerprint/sink.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <stdlib.h>
 
 enum cfoil_error cfoil_sink_create(struct cfoil_sink *sink, struct cfoil_digester *digester)
@@ -73,10 +74,9 @@ void cfoil_sink_put(struct cfoil_sink *sink, const void *data, size_t len)
 
 void cfoil_sink_frame(struct cfoil_sink *sink, enum cfoil_tag tag, struct cfoil_bytes part)
 {
-    uint8_t head[9] = {(uint8_t)tag};
-    for (int i = 0; i < 8; i++) {
-        head[1 + i] = (uint8_t)((uint64_t)part.len >> (56 - 8 * i));
-    }
+    const uint64_t length = htobe64(part.len);
+    uint8_t head[1 + sizeof(length)] = {(uint8_t)tag};
+    memcpy(head + 1, &length, sizeof(length));
     cfoil_sink_put(sink, head, sizeof(head));
     cfoil_sink_put(sink, part.data, part.len);
 }

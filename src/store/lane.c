@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "store/judge.h"
@@ -201,6 +202,19 @@ size_t cfoil_lane_pending(const struct cfoil_lane *lane)
     return lane->pending;
 }
 
+/* Asked of the kernel here, because the thread would have to ask with every batch. */
+static uint64_t thread_cpu_us(const struct cfoil_lane *lane)
+{
+    clockid_t clock;
+    struct timespec used;
+
+    if (lane->options.threadless || pthread_getcpuclockid(lane->thread, &clock) != 0 ||
+        clock_gettime(clock, &used) != 0) {
+        return 0;
+    }
+    return (uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000;
+}
+
 void cfoil_lane_read_stats(const struct cfoil_lane *lane, struct cfoil_lane_stats *stats)
 {
     const struct cfoil_lane_counters *counters = &lane->counters;
@@ -214,7 +228,7 @@ void cfoil_lane_read_stats(const struct cfoil_lane *lane, struct cfoil_lane_stat
     stats->failed = atomic_load(&counters->failed);
     stats->reopened = atomic_load(&counters->reopened);
     stats->swept = atomic_load(&counters->swept);
-    stats->thread_cpu_us = atomic_load(&counters->thread_cpu_us);
+    stats->thread_cpu_us = thread_cpu_us(lane);
 }
 
 struct cfoil_store *cfoil_lane_store(struct cfoil_lane *lane, const struct cfoil_store_ops **ops)

@@ -196,19 +196,6 @@ static void count_batch(struct cfoil_lane *lane, size_t count)
     }
 }
 
-static void count_cpu(struct cfoil_lane *lane)
-{
-    struct timespec used;
-
-    if (lane->options.threadless) {
-        return;
-    }
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    atomic_store_explicit(&lane->counters.thread_cpu_us,
-                          (uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000,
-                          memory_order_relaxed);
-}
-
 static void run_batch(struct cfoil_lane *lane, size_t count)
 {
     if (lane->store == NULL) {
@@ -223,7 +210,6 @@ static void run_batch(struct cfoil_lane *lane, size_t count)
         }
     }
     count_batch(lane, count);
-    count_cpu(lane);
 }
 
 /* Takes up to one batch out of the inbox. The mutex is held. */
@@ -340,7 +326,6 @@ static void *run_thread(void *argument)
         }
         check_if_due(lane);
         sweep_if_due(lane);
-        count_cpu(lane);
     } while (!wait_for_work(lane));
     cfoil_lane_drop_store(lane);
     return NULL;

@@ -35,7 +35,6 @@ struct cfoil_lane_counters {
     _Atomic uint64_t failed;
     _Atomic uint64_t reopened;
     _Atomic uint64_t swept;
-    _Atomic uint64_t thread_cpu_us;
 };
 
 struct cfoil_lane {

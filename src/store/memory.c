@@ -3,9 +3,11 @@
  * memory: the model every other store is compared with, and the floor of the mechanism in
  * benchmarks. Private to its handle and gone with it: for tests and for one worker only.
  *
- *     buckets[first 16 bits of the id] --> entry -> entry -> ...    ascending by id
+ *     buckets[first 18 bits of the id] --> entry -> entry -> ...    ascending by id
  *
  * Ids are digests, so the buckets fill evenly, and walking them in order is ascending order of id.
+ * Each run of buckets has a mutex of its own, so that the loop's lookup seldom waits for a batch. Time
+ * is told under it: no operation on a record has an earlier now than one before it.
  * Invariant: each list is strictly ascending, and an entry's bytes are a stamped draft (or what a
  * test put there).
  *
@@ -21,17 +23,21 @@
 #include "store/clock.h"
 #include "store/judge.h"
 
-#define BUCKET_COUNT 65536U
+#define BUCKET_BITS      18
+#define BUCKET_COUNT     (1U << BUCKET_BITS)
+#define MUTEX_COUNT      64U
+#define ENTRY_STEP_BYTES 1024 /* so that a settle mostly fits where its claim was */
 
 struct entry {
     struct entry *next;
     uint8_t id[CFOIL_ID_BYTES];
     size_t len;
+    size_t capacity;
     uint8_t bytes[];
 };
 
 struct cfoil_store {
-    pthread_mutex_t mutex; /* apply on one thread, lookup on another */
+    pthread_mutex_t mutexes[MUTEX_COUNT]; /* apply on one thread, lookup on another */
     bool read_only;
     uint8_t store_id[CFOIL_STORE_ID_BYTES];
     struct cfoil_timebase time;
@@ -66,7 +72,9 @@ static enum cfoil_error memory_open(const struct cfoil_store_options *options,
         return error;
     }
     cfoil_timebase_anchor(&made->time, 0);
-    (void)pthread_mutex_init(&made->mutex, NULL);
+    for (size_t i = 0; i < MUTEX_COUNT; i++) {
+        (void)pthread_mutex_init(&made->mutexes[i], NULL);
+    }
     *store = made;
     return CFOIL_OK;
 }
@@ -81,7 +89,9 @@ static void memory_close(struct cfoil_store *store)
             entry = next;
         }
     }
-    (void)pthread_mutex_destroy(&store->mutex);
+    for (size_t i = 0; i < MUTEX_COUNT; i++) {
+        (void)pthread_mutex_destroy(&store->mutexes[i]);
+    }
     free(store);
 }
 
@@ -92,7 +102,27 @@ static void memory_identity(const struct cfoil_store *store, uint8_t *store_id)
 
 static size_t bucket_of(const uint8_t *id)
 {
-    return (size_t)id[0] << 8 | id[1];
+    size_t first = (size_t)id[0] << 16 | (size_t)id[1] << 8 | id[2];
+    return first >> (24 - BUCKET_BITS);
+}
+
+static pthread_mutex_t *mutex_of(struct cfoil_store *store, const uint8_t *id)
+{
+    return &store->mutexes[bucket_of(id) / (BUCKET_COUNT / MUTEX_COUNT)];
+}
+
+static void lock_all(struct cfoil_store *store)
+{
+    for (size_t i = 0; i < MUTEX_COUNT; i++) {
+        (void)pthread_mutex_lock(&store->mutexes[i]);
+    }
+}
+
+static void unlock_all(struct cfoil_store *store)
+{
+    for (size_t i = 0; i < MUTEX_COUNT; i++) {
+        (void)pthread_mutex_unlock(&store->mutexes[i]);
+    }
 }
 
 /* The link that points at the first entry with an id >= `id`, in the bucket of `id`. */
@@ -111,23 +141,38 @@ static bool is_at(struct entry *const *link, const uint8_t *id)
     return *link != NULL && memcmp((*link)->id, id, CFOIL_ID_BYTES) == 0;
 }
 
-static enum cfoil_error write_entry(struct entry **link, const struct cfoil_op *op, int64_t now_ms)
+/* Puts an entry with room for the draft at the link, in the place of the one that is there. */
+static enum cfoil_error make_entry(struct entry **link, const struct cfoil_op *op)
 {
-    struct entry *made = malloc(sizeof(*made) + op->draft.len);
+    size_t bytes = sizeof(struct entry) + op->draft.len;
+
+    bytes = (bytes + ENTRY_STEP_BYTES - 1) & ~(size_t)(ENTRY_STEP_BYTES - 1);
+    struct entry *made = malloc(bytes);
     if (made == NULL) {
         return CFOIL_E_NO_MEMORY;
     }
     memcpy(made->id, op->id, CFOIL_ID_BYTES);
-    made->len = op->draft.len;
-    cfoil_draft_stamp(op->draft, now_ms, made->bytes);
+    made->capacity = bytes - sizeof(struct entry);
+    made->next = *link;
     if (is_at(link, op->id)) {
         struct entry *old = *link;
         made->next = old->next;
         free(old);
-    } else {
-        made->next = *link;
     }
     *link = made;
+    return CFOIL_OK;
+}
+
+static enum cfoil_error write_entry(struct entry **link, const struct cfoil_op *op, int64_t now_ms)
+{
+    if (!is_at(link, op->id) || (*link)->capacity < op->draft.len) {
+        enum cfoil_error error = make_entry(link, op);
+        if (error != CFOIL_OK) {
+            return error;
+        }
+    }
+    (*link)->len = op->draft.len;
+    cfoil_draft_stamp(op->draft, now_ms, (*link)->bytes);
     return CFOIL_OK;
 }
 
@@ -146,8 +191,10 @@ static void run_write(struct cfoil_store *store, struct cfoil_op *op, struct ent
     cfoil_op_finish(op, CFOIL_OP_APPLIED, CFOIL_OK, now_ms);
 }
 
-static void run(struct cfoil_store *store, struct cfoil_op *op, int64_t now_ms)
+/* The mutex of the id is held. */
+static void run_locked(struct cfoil_store *store, struct cfoil_op *op)
 {
+    int64_t now_ms = cfoil_timebase_now(&store->time);
     struct entry **link = place_of(store, op->id);
     struct cfoil_bytes found = {NULL, 0};
     enum cfoil_error error = CFOIL_OK;
@@ -174,24 +221,28 @@ static void run(struct cfoil_store *store, struct cfoil_op *op, int64_t now_ms)
     }
 }
 
+static void run(struct cfoil_store *store, struct cfoil_op *op)
+{
+    pthread_mutex_t *mutex = mutex_of(store, op->id);
+
+    (void)pthread_mutex_lock(mutex);
+    run_locked(store, op);
+    (void)pthread_mutex_unlock(mutex);
+}
+
 static enum cfoil_error memory_apply(struct cfoil_store *store, struct cfoil_op **ops, size_t count)
 {
     assert(count <= CFOIL_STORE_BATCH_MAX);
-    (void)pthread_mutex_lock(&store->mutex);
-    int64_t now_ms = cfoil_timebase_now(&store->time);
     for (size_t i = 0; i < count; i++) {
-        run(store, ops[i], now_ms);
+        run(store, ops[i]);
     }
-    (void)pthread_mutex_unlock(&store->mutex);
     return CFOIL_OK;
 }
 
 static void memory_lookup(struct cfoil_store *store, struct cfoil_op *op)
 {
     assert(op->kind == CFOIL_OP_GET);
-    (void)pthread_mutex_lock(&store->mutex);
-    run(store, op, cfoil_timebase_now(&store->time));
-    (void)pthread_mutex_unlock(&store->mutex);
+    run(store, op);
 }
 
 /* The link to the first entry at or after `link`'s place, moving on over empty buckets. */
@@ -235,7 +286,7 @@ static enum cfoil_error memory_scan(struct cfoil_store *store, const uint8_t *cu
     size_t bucket;
     uint64_t visited = 0;
 
-    (void)pthread_mutex_lock(&store->mutex);
+    lock_all(store);
     int64_t now_ms = cfoil_timebase_now(&store->time);
     struct entry **link = walk_start(store, cursor, &bucket);
     for (; *link != NULL && visited < limit; link = settle_link(store, &(*link)->next, &bucket)) {
@@ -248,7 +299,7 @@ static enum cfoil_error memory_scan(struct cfoil_store *store, const uint8_t *cu
             break;
         }
     }
-    (void)pthread_mutex_unlock(&store->mutex);
+    unlock_all(store);
     return CFOIL_OK;
 }
 
@@ -262,7 +313,7 @@ static enum cfoil_error memory_sweep(struct cfoil_store *store, struct cfoil_swe
     }
     sweep->examined = 0;
     sweep->removed = 0;
-    (void)pthread_mutex_lock(&store->mutex);
+    lock_all(store);
     int64_t now_ms = cfoil_timebase_now(&store->time);
     struct entry **link = walk_start(store, sweep->cursor, &bucket);
     while (*link != NULL && sweep->examined < limit) {
@@ -282,7 +333,7 @@ static enum cfoil_error memory_sweep(struct cfoil_store *store, struct cfoil_swe
     if (sweep->wrapped) {
         memset(sweep->cursor, 0, CFOIL_ID_BYTES);
     }
-    (void)pthread_mutex_unlock(&store->mutex);
+    unlock_all(store);
     return CFOIL_OK;
 }
 
