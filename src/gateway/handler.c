@@ -311,6 +311,12 @@ ngx_http_counterfoil_find_route(ngx_http_request_t *r,
         return NGX_ERROR;
     }
 
+    /* what cannot be named cannot be guarded, and must not pass for a request of no route */
+
+    if (r->method_name.len + 1 + path.len > sizeof(endpoint)) {
+        return NGX_HTTP_REQUEST_URI_TOO_LARGE;
+    }
+
     mcf = ngx_http_get_module_main_conf(r, ngx_http_counterfoil_module);
 
     route = cfoil_policy_match(mcf->policy,
@@ -357,8 +363,7 @@ ngx_http_counterfoil_enter(ngx_http_request_t *r)
     rc = ngx_http_counterfoil_find_route(r, &ctx);
 
     if (rc != NGX_OK) {
-        return rc == NGX_DECLINED ? NGX_DECLINED
-                                  : NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return rc == NGX_ERROR ? NGX_HTTP_INTERNAL_SERVER_ERROR : rc;
     }
 
     rc = ngx_http_counterfoil_key(r, ctx);

@@ -247,7 +247,7 @@ static void an_unknown_scheme_is_refused_and_the_known_are_named(void **state)
 
 static bool read_task_file(const char *task, const char *file, char *text, size_t bytes)
 {
-    char path[CONTRACT_PATH_BYTES];
+    char path[512];
 
     (void)snprintf(path, sizeof(path), "/proc/self/task/%s/%s", task, file);
     FILE *stream = fopen(path, "r");
