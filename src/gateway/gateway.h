@@ -188,6 +188,8 @@ typedef struct {
 
     ngx_http_counterfoil_probe_t *probe;
 
+    ngx_event_t                   wait;     /* for a store that does not answer a begin */
+
     unsigned                      blocked:1;        /* r->main->blocked is ours */
     unsigned                      body_differs:1;
     unsigned                      unprotected:1;    /* let through without the store */

@@ -180,8 +180,60 @@ ngx_http_counterfoil_decided(void *data, struct cfoil_claim *claim)
         return;
     }
 
+    if (ctx->wait.timer_set) {
+        ngx_del_timer(&ctx->wait);
+    }
+
     ngx_http_counterfoil_take_result(ctx);
     ngx_http_counterfoil_resume(ctx->request, ctx);
+}
+
+
+/*
+ * The store has not answered a begin for as long as a settle may take: the client is told so, and
+ * the engine ends the claim as FAILED should it still be applied, for nothing was sent.
+ */
+static void
+ngx_http_counterfoil_begin_timeout(ngx_event_t *ev)
+{
+    ngx_http_counterfoil_ctx_t *ctx = ev->data;
+
+    ngx_http_set_log_request(ctx->request->connection->log, ctx->request);
+
+    ngx_log_error(NGX_LOG_WARN, ev->log, 0,
+                  "counterfoil: route \"%s\": the store does not answer",
+                  ctx->route->name);
+
+    cfoil_claim_free(ctx->claim, CFOIL_STATE_FAILED, CFOIL_CAUSE_NONE);
+    ctx->claim = NULL;
+
+    ngx_http_counterfoil_schedule();
+
+    ctx->error = CFOIL_E_STORE_UNAVAILABLE;
+    ctx->state = NGX_HTTP_COUNTERFOIL_DECIDED;
+
+    ngx_http_counterfoil_resume(ctx->request, ctx);
+}
+
+
+/* Under `open` the request would be executed all the same, and settled by the claim we wait for. */
+static void
+ngx_http_counterfoil_bound_begin(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx)
+{
+    ngx_http_counterfoil_main_conf_t  *mcf;
+
+    if (ctx->route->store_open) {
+        return;
+    }
+
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_counterfoil_module);
+
+    ctx->wait.handler = ngx_http_counterfoil_begin_timeout;
+    ctx->wait.data = ctx;
+    ctx->wait.log = r->connection->log;
+
+    ngx_add_timer(&ctx->wait, mcf->settle_wait);
 }
 
 
@@ -243,6 +295,7 @@ ngx_http_counterfoil_body_handler(ngx_http_request_t *r)
 
     if (rc == NGX_AGAIN) {
         ngx_http_counterfoil_suspend(r, ctx);
+        ngx_http_counterfoil_bound_begin(r, ctx);
         return;
     }
 

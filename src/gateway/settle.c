@@ -304,6 +304,10 @@ ngx_http_counterfoil_release(ngx_http_counterfoil_ctx_t *ctx)
         ngx_del_timer(&ctx->probe->timer);
     }
 
+    if (ctx->wait.timer_set) {
+        ngx_del_timer(&ctx->wait);
+    }
+
     if (ctx->claim == NULL || ngx_http_counterfoil_worker() == NULL) {
         return;
     }

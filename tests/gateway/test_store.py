@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store fills up, vanishes, is swapped: never a second execution (R6), and an honest answer."""
 
+import ctypes
 import os
 import shutil
 import signal
@@ -253,3 +254,27 @@ def test_an_answer_too_large_for_the_store_executes_once(new_gateway, backend, k
         assert code_of(again) in (PENDING, UNKNOWN, STORE_UNAVAILABLE, NOT_STORED)
     assert backend.executions(key) == 1
     gateway.kill_all()
+
+
+@pytest.fixture
+def lock(gateway):
+    """Holds LMDB's write lock from outside, as a frozen process or a stuck disk would."""
+    lmdb = ctypes.CDLL("liblmdb.so.0")
+    env, txn = ctypes.c_void_p(), ctypes.c_void_p()
+    assert lmdb.mdb_env_create(ctypes.byref(env)) == 0
+    assert lmdb.mdb_env_set_maxdbs(env, 16) == 0
+    path = str(gateway.store_dir).encode()
+    assert lmdb.mdb_env_open(env, path, 0, 0o600) == 0
+    assert lmdb.mdb_txn_begin(env, None, 0, ctypes.byref(txn)) == 0
+    yield lambda: lmdb.mdb_txn_abort(txn)
+    lmdb.mdb_env_close(env)
+
+
+def test_a_claim_the_store_does_not_answer_is_told_so_and_runs_later(gateway, lock, backend, key):
+    refused = gateway.post("/closed", key, timeout_s=20)
+    lock()
+    assert refused.status == 503
+    assert b"IDEMPOTENCY_STORE_UNAVAILABLE" in refused.body
+    assert backend.of(key) == []
+    until(lambda: gateway.post("/closed", key).status == 201, "the claim runs once the store answers")
+    assert len(backend.of(key)) == 1
