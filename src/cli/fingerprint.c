@@ -149,7 +149,8 @@ static json_t *result_json(const struct result *result)
     return object;
 }
 
-static enum cfoil_exit say(const struct result *results, size_t count, bool json)
+/* `loose` compares no bodies: what the digests call different is replayed, and marked. */
+static enum cfoil_exit say(const struct result *results, size_t count, bool loose, bool json)
 {
     bool same = count < 2 || memcmp(results[0].fingerprint.request_hash,
                                     results[1].fingerprint.request_hash, CFOIL_DIGEST_BYTES) == 0;
@@ -159,11 +160,16 @@ static enum cfoil_exit say(const struct result *results, size_t count, bool json
         if (count == 2) {
             (void)json_object_set_new(object, "other", result_json(&results[1]));
             (void)json_object_set_new(object, "same", json_boolean(same));
+            (void)json_object_set_new(object, "loose", json_boolean(loose));
         }
         return cfoil_json_print(object, false) ? status : CFOIL_EXIT_SYSTEM;
     }
     for (size_t i = 0; i < count; i++) {
         print_result(&results[i]);
+    }
+    if (!same && loose) {
+        (void)puts("(the route is loose: the gateway would replay the first answer, with "
+                   "Counterfoil-Body: differs)");
     }
     if (count == 2) {
         (void)puts(same ? "same" : "different");
@@ -189,11 +195,26 @@ static enum cfoil_exit hash_all(const struct cfoil_arguments *arguments,
         free(body);
     }
     if (status == CFOIL_EXIT_OK) {
-        status = say(results, count, cfoil_flag(arguments, "--json"));
+        bool loose = subject->route->terms.semantics == CFOIL_SEMANTICS_LOOSE;
+        status = say(results, count, loose, cfoil_flag(arguments, "--json"));
     }
     free(results[0].canonical);
     free(results[1].canonical);
     return status;
+}
+
+static void complain_route(const struct cfoil_policy *policy, const char *name)
+{
+    char names[512] = "";
+    size_t used = 0;
+    size_t count = cfoil_policy_route_count(policy);
+    for (size_t i = 0; i < count && used < sizeof(names); i++) {
+        int len = snprintf(names + used, sizeof(names) - used, "%s%s", i > 0 ? ", " : "",
+                           cfoil_policy_route(policy, i)->name);
+        used += (size_t)len;
+    }
+    cfoil_complain("--route %s: the policy has no route of that name; it has %s%s", name, names,
+                   used >= sizeof(names) ? "…" : "");
 }
 
 static enum cfoil_exit with_policy(const struct cfoil_arguments *arguments,
@@ -209,7 +230,7 @@ static enum cfoil_exit with_policy(const struct cfoil_arguments *arguments,
         return CFOIL_EXIT_USAGE;
     }
     if (subject.route == NULL) {
-        cfoil_complain("--route %s: the policy has no route of that name", name);
+        complain_route(policy, name);
         return CFOIL_EXIT_USAGE;
     }
 
@@ -259,7 +280,8 @@ const struct cfoil_command cfoil_command_fingerprint = {
     .text =
         "Prints the body's canonical form and the digest of the request. BODY is a file, - is\n"
         "standard input, which is also read if there is none. Of two bodies it says whether\n"
-        "they are the same request.\n\n"
+        "they are the same request. Under `semantics: loose` the gateway replays all the same,\n"
+        "which is said too.\n\n"
         "Exit status: 0, and for two bodies: the same; 1 different; 2 wrong arguments, policy or\n"
         "files.\n",
     .example =

@@ -82,7 +82,7 @@ static enum cfoil_exit run(const struct cfoil_arguments *arguments)
         .state = cfoil_option(arguments, "--state"),
     };
     const char *limit = cfoil_option(arguments, "--limit");
-    if (!state_valid(filter.state) ||
+    if (!state_valid(filter.state) || !cfoil_tenant_option_valid(filter.tenant) ||
         (limit != NULL && !cfoil_number_read("--limit", limit, 1, LIMIT_MAX, &listing.limit))) {
         return CFOIL_EXIT_USAGE;
     }

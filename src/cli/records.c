@@ -10,6 +10,34 @@
 
 #define SCAN_PAGE_RECORDS 1000
 #define CANDIDATES_MAX    20
+#define TENANT_DIGITS     64 /* of an authorization tenant */
+
+/* A store's problem begins with its directory, which the URL has named already. */
+static void complain_open(const char *url, enum cfoil_error error, const char *problem)
+{
+    if (problem[0] == '\0') {
+        cfoil_complain("%s cannot be opened: %s", url, cfoil_error_text(error));
+        return;
+    }
+    const char *directory = strncmp(url, "lmdb:", 5) == 0 ? url + 5 : url;
+    size_t len = strcspn(directory, "?");
+    if (strncmp(problem, directory, len) == 0 && strncmp(problem + len, ": ", 2) == 0) {
+        problem += len + 2;
+    }
+    cfoil_complain("%s: %s", url, problem);
+}
+
+/* What a store must be for a command: one that another process can look into. */
+static bool url_valid(const char *url)
+{
+    if (strncmp(url, "memory:", 7) == 0) {
+        cfoil_complain("--store %s: a gateway's memory cannot be looked into; records that can are "
+                       "in lmdb:DIR",
+                       url);
+        return false;
+    }
+    return cfoil_store_url_valid(url);
+}
 
 enum cfoil_exit cfoil_records_open(const struct cfoil_arguments *arguments, bool read_only,
                                    struct cfoil_records *records)
@@ -21,7 +49,7 @@ enum cfoil_exit cfoil_records_open(const struct cfoil_arguments *arguments, bool
         cfoil_complain("no store: give --store lmdb:DIR");
         return CFOIL_EXIT_USAGE;
     }
-    if (!cfoil_store_url_valid(records->url)) {
+    if (!url_valid(records->url)) {
         cfoil_records_close(records);
         return CFOIL_EXIT_USAGE;
     }
@@ -33,8 +61,7 @@ enum cfoil_exit cfoil_records_open(const struct cfoil_arguments *arguments, bool
     options.threadless = true;
     enum cfoil_error error = cfoil_lane_open(&options, &records->lane, problem, sizeof(problem));
     if (error != CFOIL_OK) {
-        cfoil_complain("%s cannot be opened: %s%s%s", records->url, cfoil_error_text(error),
-                       problem[0] != '\0' ? ": " : "", problem);
+        complain_open(records->url, error, problem);
         records->lane = NULL;
         cfoil_records_close(records);
         return cfoil_error_class(error) == CFOIL_CLASS_INPUT ? CFOIL_EXIT_USAGE : CFOIL_EXIT_SYSTEM;
@@ -118,6 +145,22 @@ enum cfoil_exit cfoil_records_scan(struct cfoil_records *records, const struct c
         first = false;
     } while (scan.seen > 0 && !scan.stopped);
     return CFOIL_EXIT_OK;
+}
+
+bool cfoil_tenant_option_valid(const char *tenant)
+{
+    if (tenant == NULL || strncmp(tenant, "auth:", 5) != 0) {
+        return true;
+    }
+    const char *hex = tenant + 5;
+    if (strlen(hex) == TENANT_DIGITS && strspn(hex, "0123456789abcdef") == TENANT_DIGITS) {
+        return true;
+    }
+    cfoil_complain(
+        "--tenant %s: auth: is followed by %d hex digits in lower case; give all of them, "
+        "--json shows them",
+        tenant, TENANT_DIGITS);
+    return false;
 }
 
 static void scope_of(const struct cfoil_arguments *arguments, struct cfoil_scope *scope)
@@ -235,6 +278,9 @@ enum cfoil_exit cfoil_records_find(struct cfoil_records *records,
     if (key == NULL) {
         cfoil_complain("which record? Name it by its id, or by --key, or by --tenant, --endpoint "
                        "and --key");
+        return CFOIL_EXIT_USAGE;
+    }
+    if (!cfoil_tenant_option_valid(cfoil_option(arguments, "--tenant"))) {
         return CFOIL_EXIT_USAGE;
     }
     if (cfoil_option(arguments, "--tenant") != NULL &&

@@ -44,6 +44,12 @@ enum cfoil_exit cfoil_records_open(const struct cfoil_arguments *arguments, bool
                                    struct cfoil_records *records);
 void cfoil_records_close(struct cfoil_records *records);
 
+/*
+ * Whether --tenant (NULL: not given) can name a tenant; an authorization tenant is named by all of
+ * its digits, of which a table shows the first. False: complained.
+ */
+bool cfoil_tenant_option_valid(const char *tenant);
+
 /* What a listing is restricted to; members NULL or COUNT are not. */
 struct cfoil_filter {
     const char *tenant;

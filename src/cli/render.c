@@ -130,6 +130,21 @@ static void print_advice(enum cfoil_state state)
     }
 }
 
+/* A claim whose owner vanished has no cause on record; its lease says it. */
+static void print_cause(const struct cfoil_record *record)
+{
+    const char *cause = cfoil_cause_name(record->cause);
+    print_field("cause",
+                cfoil_bytes_text(cause != NULL ? cause : "no sign of life; its lease is over"));
+}
+
+/* Only what is settled replays; the same time ends the keeping of everything else. */
+static const char *replay_label(enum cfoil_state stored)
+{
+    bool replays = stored == CFOIL_STATE_SUCCEEDED || stored == CFOIL_STATE_FAILED_FINAL;
+    return replays ? "replays until" : "kept until";
+}
+
 void cfoil_record_print(const uint8_t *id, const struct cfoil_record *record, int64_t now_ms,
                         bool colour)
 {
@@ -151,8 +166,11 @@ void cfoil_record_print(const uint8_t *id, const struct cfoil_record *record, in
     if (state == CFOIL_STATE_PROCESSING) {
         print_time("lease until", record->at_ms[CFOIL_TIME_LEASE_UNTIL]);
     }
+    if (state == CFOIL_STATE_IN_DOUBT) {
+        print_cause(record);
+    }
     print_time("in doubt since", record->at_ms[CFOIL_TIME_IN_DOUBT_SINCE]);
-    print_time("replays until", record->at_ms[CFOIL_TIME_REPLAY_UNTIL]);
+    print_time(replay_label(record->state), record->at_ms[CFOIL_TIME_REPLAY_UNTIL]);
     print_time("gone at", record->at_ms[CFOIL_TIME_GONE_AT]);
     print_field("reason", record->reason);
     print_snapshot(&record->snapshot);

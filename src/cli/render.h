@@ -22,6 +22,9 @@ const char *cfoil_time_text(int64_t ms, char out[CFOIL_TIME_TEXT_BYTES]);
 struct cfoil_bytes cfoil_tenant_text(const struct cfoil_scope *scope,
                                      char out[CFOIL_TENANT_TEXT_BYTES]);
 
+/* Why a record is in doubt, in one word; NULL for CFOIL_CAUSE_NONE. */
+const char *cfoil_cause_name(enum cfoil_cause cause);
+
 /* A new object (the caller's), or NULL without memory. now_ms is store time. */
 json_t *cfoil_record_json(const uint8_t *id, const struct cfoil_record *record, int64_t now_ms);
 

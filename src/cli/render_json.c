@@ -11,6 +11,11 @@ static const char *const cause_names[CFOIL_CAUSE_COUNT] = {
     [CFOIL_CAUSE_STATUS] = "status",   [CFOIL_CAUSE_OWNER_LOST] = "owner_lost",
 };
 
+const char *cfoil_cause_name(enum cfoil_cause cause)
+{
+    return cause_names[cause];
+}
+
 /* Whether a sequence is UTF-8 at all; control characters are, and JSON escapes them. */
 static size_t utf8_len(struct cfoil_bytes text)
 {
@@ -106,7 +111,7 @@ json_t *cfoil_record_json(const uint8_t *id, const struct cfoil_record *record, 
 {
     const int64_t *at = record->at_ms;
     const char *state = cfoil_state_name(cfoil_record_effective(record, now_ms));
-    const char *cause = cause_names[record->cause];
+    const char *cause = cfoil_cause_name(record->cause);
     const struct {
         const char *name;
         json_t *value;

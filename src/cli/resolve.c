@@ -133,17 +133,31 @@ static bool read_all(const struct cfoil_arguments *arguments, struct resolution 
            read_resource(arguments, &resolution->event);
 }
 
+/* The answer for what is settled without a response is worded for successes. */
+static void warn_of_answer(const struct cfoil_event *event)
+{
+    if (event->outcome == CFOIL_STATE_FAILED_FINAL && event->snapshot.status == 0) {
+        const struct cfoil_answer_row *answer = cfoil_answer_row(CFOIL_ANSWER_RESPONSE_NOT_STORED);
+        cfoil_complain("warning: clients will be told %s, \"%s\"; only --status and --body give a "
+                       "failure an answer of its own",
+                       answer->code, answer->en);
+    }
+}
+
 static enum cfoil_exit resolve(struct cfoil_records *records,
                                const struct cfoil_arguments *arguments, const uint8_t *id,
                                void *context)
 {
     struct resolution *resolution = context;
     enum cfoil_exit status = cfoil_operator_terms(records, id, &resolution->event.terms);
-    if (status != CFOIL_EXIT_OK) {
-        return status;
+    if (status == CFOIL_EXIT_OK) {
+        status = cfoil_records_act(records, id, &resolution->event, "resolved",
+                                   cfoil_flag(arguments, "--json"));
     }
-    return cfoil_records_act(records, id, &resolution->event, "resolved",
-                             cfoil_flag(arguments, "--json"));
+    if (status == CFOIL_EXIT_OK) {
+        warn_of_answer(&resolution->event);
+    }
+    return status;
 }
 
 static enum cfoil_exit run(const struct cfoil_arguments *arguments)
@@ -183,7 +197,8 @@ const struct cfoil_command cfoil_command_resolve = {
     .usage = "[--store URL] ID | --key K --state S --reason TEXT [--status N [--body FILE]]",
     .text =
         "Use it when the backend's books tell what happened. The record is kept as long as its\n"
-        "claim was to be, counted from now.\n\n"
+        "claim was to be, counted from now. FAILED_FINAL needs --status, or clients are told that\n"
+        "it was done.\n\n"
         "Exit status: 0; 1 no such record, several, a live lease, or settled already; 2 wrong\n"
         "arguments; 3 the store does not serve.\n",
     .example = "  counterfoil resolve --store lmdb:/var/lib/counterfoil/store --key 7d0c1a52 \\\n"

@@ -16,6 +16,7 @@ static enum cfoil_exit run(const struct cfoil_arguments *arguments)
     }
     if (status == CFOIL_EXIT_OK) {
         cfoil_serve_announce(&serve, stdout);
+        cfoil_serve_announce_new(&serve, stdout);
         status = cfoil_serve_start(&serve);
     }
     cfoil_serve_free(&serve);
@@ -33,7 +34,7 @@ static const struct cfoil_option options[] = {
     {"--store", "URL", "where records live (default: lmdb:STATE/store)", false},
     {"--state", "DIR",
      "the state directory (default: /var/lib/counterfoil as root, else\n"
-     "~/.local/state/counterfoil)",
+     "${XDG_STATE_HOME:-~/.local/state}/counterfoil)",
      false},
     {"--workers", "N", "worker processes, or auto (the default): one for each processor", false},
     {"--upstream-timeout", "TIME", "how long the backend may be silent (default: 60s)", false},

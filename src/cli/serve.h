@@ -68,6 +68,9 @@ enum cfoil_exit cfoil_serve_prepare(const struct cfoil_serve *serve);
 /* Says what is being served. */
 void cfoil_serve_announce(const struct cfoil_serve *serve, FILE *out);
 
+/* Says so where the store is not there yet: nginx makes it, and it knows no key. */
+void cfoil_serve_announce_new(const struct cfoil_serve *serve, FILE *out);
+
 /* Becomes nginx; returns only where that fails, having complained. */
 enum cfoil_exit cfoil_serve_start(const struct cfoil_serve *serve);
 

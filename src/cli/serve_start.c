@@ -153,6 +153,26 @@ enum cfoil_exit cfoil_serve_prepare(const struct cfoil_serve *serve)
     return good ? CFOIL_EXIT_OK : CFOIL_EXIT_SYSTEM;
 }
 
+void cfoil_serve_announce_new(const struct cfoil_serve *serve, FILE *out)
+{
+    struct stat info;
+    char *data = NULL;
+    if (strncmp(serve->store, "lmdb:", 5) != 0) {
+        return;
+    }
+    const char *directory = serve->store + 5;
+    if (asprintf(&data, "%.*s/data.mdb", (int)strcspn(directory, "?"), directory) < 0) {
+        return;
+    }
+    /* As the store itself judges it: an empty file holds nothing that was promised. */
+    bool is_new = stat(data, &info) != 0 ? errno == ENOENT : info.st_size == 0;
+    free(data);
+    if (is_new) {
+        (void)fputs("  records     (new, empty): no key is known yet\n", out);
+        (void)fflush(out);
+    }
+}
+
 /* Both ends of every request are descriptors; the system's usual 1024 is soon used up. */
 static void raise_descriptors(void)
 {

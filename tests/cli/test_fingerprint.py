@@ -13,6 +13,9 @@ routes:
     fingerprint: {ignore: [/time], unordered: [/items], headers: [X-Region]}
   - name: plain
     match: POST /plain
+  - name: loose
+    match: POST /loose
+    semantics: loose
 """
 
 
@@ -66,6 +69,21 @@ def test_two_bodies_that_do_not(fingerprint, one, other, route):
     assert (shown.returncode, shown.stdout.splitlines()[-1]) == (1, "different")
 
 
+def test_a_loose_route_would_replay_all_the_same(fingerprint):
+    """The digests differ and the status says so, but the gateway does not refuse the second body."""
+    shown = fingerprint('{"a": 1}', '{"a": 2}', route="loose")
+    assert (shown.returncode, shown.stdout.splitlines()[-1]) == (1, "different")
+    assert "Counterfoil-Body: differs" in shown.stdout
+    assert "Counterfoil-Body" not in fingerprint('{"a": 1}', '{"a": 1}', route="loose").stdout
+    assert "Counterfoil-Body" not in fingerprint('{"a": 1}', '{"a": 2}', route="plain").stdout
+
+
+@pytest.mark.parametrize("route,verdict", [("loose", True), ("plain", False)])
+def test_machines_are_told_that_a_route_is_loose(fingerprint, route, verdict):
+    answer = json.loads(fingerprint('{"a": 1}', '{"a": 2}', route=route, options=["--json"]).stdout)
+    assert (answer["same"], answer["loose"]) == (False, verdict)
+
+
 @pytest.mark.parametrize("options", [["--method", "PUT"], ["--path", "/orders/7"], ["--query", "a=1"],
                                      ["--header", "X-Region: eu"], ["--content-type", "text/plain"]])
 def test_everything_else_of_the_request_counts_too(fingerprint, options):
@@ -107,6 +125,7 @@ def test_which_route_must_be_said(run, write):
     assert shown.returncode == 2 and "--route NAME" in shown.stderr
     shown = run("fingerprint", "--policy", "policy.yaml", "--route", "nobody")
     assert shown.returncode == 2 and "no route of that name" in shown.stderr
+    assert "order, plain, loose" in shown.stderr
 
 
 def test_a_wrong_policy_is_shown_with_its_place(run, write):

@@ -36,6 +36,10 @@ def test_every_command_has_a_page_with_an_example_and_its_exit_statuses(run, nam
     assert run(name, "-h").stdout == shown.stdout
 
 
+def test_the_page_of_serve_names_what_moves_the_state_directory(run):
+    assert "${XDG_STATE_HOME:-~/.local/state}/counterfoil" in run("serve", "--help").stdout
+
+
 @pytest.mark.parametrize("name", LATER)
 def test_a_command_of_later_versions_is_refused_as_such(run, name):
     shown = run(name)

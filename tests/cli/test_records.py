@@ -119,6 +119,33 @@ def test_a_store_that_is_not_there(run):
     assert run("list", "--store", "postgres://x").returncode == 2
 
 
+def test_a_store_that_is_not_there_is_said_once(run):
+    said = run("list", "--store", "lmdb:nowhere?map_size=1GiB").stderr
+    assert said == ("counterfoil: lmdb:nowhere?map_size=1GiB: there is no store here, and none is made at "
+                    "this point\n")
+
+
+@pytest.mark.parametrize("command", [["list"], ["get", "--key", "k"], ["forget", "--key", "k"], ["sweep"]])
+def test_the_memory_of_another_process_is_no_store_to_look_into(run, command):
+    """It would always look empty, as if no key were known."""
+    shown = run(*command, "--store", "memory:")
+    assert shown.returncode == 2
+    assert shown.stdout == ""
+    assert "--store memory:" in shown.stderr and "lmdb:DIR" in shown.stderr
+
+
+@pytest.mark.parametrize("digits", ["", "ab12", "0" * 63, "0" * 65, "A" * 64, "g" * 64])
+def test_a_shortened_authorization_tenant_is_refused(gateway, key, digits):
+    """A table shows the beginning of the digits; taken for a whole tenant it would name no record."""
+    assert_first(gateway.post("/plain", key, headers=[("Authorization", "Bearer s3cret")]))
+    for command in (["list"], ["get", "--key", key], ["forget", "--key", key],
+                    ["get", "--key", key, "--endpoint", "POST /plain"]):
+        shown = gateway.cli(*command, "--tenant", f"auth:{digits}", check=False)
+        assert shown.returncode == 2, command
+        assert "64" in shown.stderr and "--json" in shown.stderr
+    assert len(rows(gateway, "--key", key)) == 1
+
+
 def test_looking_at_records_creates_nothing(run, tmp_path):
     run("list", "--store", "lmdb:nowhere")
     run("sweep", "--store", "lmdb:nowhere")
@@ -139,6 +166,47 @@ def test_get_says_what_to_do_in_doubt(gateway, backend, key):
     lose(gateway, backend, key)
     shown = gateway.cli("get", "--key", key).stdout
     assert "counterfoil resolve" in shown and "counterfoil release" in shown
+
+
+def test_get_says_why_it_is_in_doubt(gateway, backend, key):
+    lose(gateway, backend, key)
+    assert re.search("^cause +backend_closed$", gateway.cli("get", "--key", key).stdout, re.M)
+    settled = new_key()
+    assert_first(gateway.post("/plain", settled))
+    assert "cause" not in gateway.cli("get", "--key", settled).stdout
+
+
+def test_get_says_that_a_lease_is_over(new_gateway, backend, key):
+    gateway = new_gateway(POLICY.replace("ttl: 300ms", "ttl: 1h"))
+    reply = backend.holding()
+    backend.script(key, reply)
+    client = gateway.send("/brief", key)
+    gateway.kill(gateway.worker_of(backend.wait(key)))
+    until(lambda: gateway.record(key)["state"] == "IN_DOUBT", "the lease is over")
+    assert re.search("^cause +.*lease is over", gateway.cli("get", "--key", key).stdout, re.M)
+    reply.hold.set()
+    client.close()
+
+
+def test_get_promises_a_replay_only_where_there_is_one(gateway, backend, key):
+    """SUCCEEDED and FAILED_FINAL replay; FAILED runs again, PROCESSING waits."""
+    def shown(of):
+        return gateway.cli("get", "--key", of).stdout
+
+    keys = {status: new_key() for status in (201, 422, 429)}
+    for status, of in keys.items():
+        backend.script(of, Reply(status))
+        gateway.post("/plain", of)
+    reply = backend.holding()
+    backend.script(key, reply)
+    client = gateway.send("/plain", key)
+    backend.wait(key)
+    for of in (keys[201], keys[422]):
+        assert "replays until" in shown(of) and "kept until" not in shown(of)
+    for of in (keys[429], key):
+        assert "kept until" in shown(of) and "replays until" not in shown(of)
+    reply.hold.set()
+    assert_first(client.read())
 
 
 def test_headers_are_pairs_in_their_order(gateway, backend, key):
@@ -262,6 +330,24 @@ def test_resolve_keeps_reason_resource_and_headers(gateway, backend, key, tmp_pa
     assert (answer.status, answer.body) == (201, b'{"id": 123}')
     assert answer.header("Location") == "/orders/123"
     assert answer.header("Content-Type") == "application/json"
+
+
+def test_resolve_warns_that_a_failure_without_a_status_reads_as_done(gateway, backend, key):
+    """The answer for what is settled without a response says "Already done", which a failure is not."""
+    lose(gateway, backend, key)
+    done = gateway.cli("resolve", "--key", key, "--state", "FAILED_FINAL", "--reason", "r", "--json")
+    assert json.loads(done.stdout)["done"] == "resolved"
+    [line] = done.stderr.splitlines()
+    for words in ("warning", "IDEMPOTENCY_RESPONSE_NOT_STORED", "Already done", "--status", "--body"):
+        assert words in line, words
+    assert_problem(gateway.post("/plain", key), NOT_STORED)
+
+
+@pytest.mark.parametrize("arguments", [["--state", "FAILED_FINAL", "--status", "422"],
+                                       ["--state", "SUCCEEDED"], ["--state", "FAILED"]])
+def test_resolve_does_not_warn_where_the_answer_is_true(gateway, backend, key, arguments):
+    lose(gateway, backend, key)
+    assert gateway.cli("resolve", "--key", key, *arguments, "--reason", "r").stderr == ""
 
 
 def test_resolve_keeps_the_record_as_long_as_its_claim_was_to_be(new_gateway, backend, key):

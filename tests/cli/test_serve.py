@@ -111,6 +111,18 @@ def test_it_says_what_is_served(new_gateway, backend):
     assert "warning: tenants" in gateway.log()
 
 
+def test_it_says_that_a_store_is_new(new_gateway):
+    """An empty store knows no key: whoever expected records has given the wrong directory."""
+    gateway = new_gateway(HEADER_TENANTS)
+    said = gateway.directory / "stdout.txt"
+    assert "new, empty" in said.read_text()
+    gateway.stop()
+    said.write_text("")
+    gateway.start()
+    assert f"lmdb:{gateway.store_dir}" in said.read_text()
+    assert "new, empty" not in said.read_text()
+
+
 def test_without_a_policy_posts_with_a_key_are_guarded(new_gateway, backend, key):
     gateway = new_gateway()
     first = gateway.post("/any/path", key)
