@@ -43,7 +43,6 @@
 #define NGX_HTTP_COUNTERFOIL_ENTROPY_BYTES   4096
 #define NGX_HTTP_COUNTERFOIL_REQUEST_ID      16
 #define NGX_HTTP_COUNTERFOIL_SETTLE_EXIT_MS  30000
-#define NGX_HTTP_COUNTERFOIL_PROBE_SLACK_MS  1000
 
 /*
  * The bit in r->buffered that says a response is held. It is the image filter's, which stands
@@ -187,6 +186,8 @@ typedef struct {
     enum cfoil_settle_status      settle_status;
 
     ngx_http_counterfoil_probe_t *probe;
+
+    ngx_uint_t                    method;   /* as claimed; nginx may change it */
 
     ngx_event_t                   wait;     /* for a store that does not answer a begin */
 

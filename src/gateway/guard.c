@@ -105,7 +105,11 @@ ngx_http_counterfoil_restore_shared(ngx_http_counterfoil_saved_t *saved,
 }
 
 
-/* Gives a running upstream settings of its own and a hook at its end. */
+/*
+ * Gives an upstream settings of its own and a hook at its end. It may not run yet: a request that
+ * waits for a cache lock starts its exchange long after the content handler has returned. One that
+ * is over already never looks at either again.
+ */
 static ngx_int_t
 ngx_http_counterfoil_adopt(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx)
@@ -115,7 +119,7 @@ ngx_http_counterfoil_adopt(ngx_http_request_t *r,
 
     u = r->upstream;
 
-    if (u == NULL || u->cleanup == NULL
+    if (u == NULL || u->conf == NULL
         || u->finalize_request == ngx_http_counterfoil_finalize_upstream)
     {
         return NGX_OK;
@@ -146,8 +150,14 @@ static ngx_flag_t
 ngx_http_counterfoil_would_resend(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx)
 {
-    return ctx->ended && ctx->exchange.sent && !ctx->accelerated
-           && !(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD));
+    if (!ctx->ended || !ctx->exchange.sent || ctx->accelerated) {
+        return 0;
+    }
+
+    /* an error page's own URI is asked for by a GET that nginx made of the request */
+
+    return r->method == ctx->method
+           || !(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD));
 }
 
 

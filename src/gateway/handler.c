@@ -387,6 +387,7 @@ ngx_http_counterfoil_find_route(ngx_http_request_t *r,
 
     ctx->route = route;
     ctx->path = path;
+    ctx->method = r->method;
     ctx->args = args;
     ctx->endpoint.len = len;
     ctx->endpoint.data = ngx_pnalloc(r->pool, len);

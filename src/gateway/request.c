@@ -464,11 +464,6 @@ ngx_http_counterfoil_begin_request(ngx_http_request_t *r,
     terms = &request->terms;
     *terms = ctx->route->terms;
 
-    if (terms->in_doubt == CFOIL_IN_DOUBT_PROBE) {
-        terms->probe_lease_ms = ctx->route->probe.timeout_ms
-                                + NGX_HTTP_COUNTERFOIL_PROBE_SLACK_MS;
-    }
-
     if (terms->trust_absent_after_ms < 0) {
         terms->trust_absent_after_ms =
                               (int64_t) ngx_http_counterfoil_read_timeout(r);
