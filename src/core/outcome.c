@@ -15,6 +15,12 @@ static enum cfoil_state route_says(enum cfoil_state state, enum cfoil_cause *cau
     return state;
 }
 
+/* An interim response ends no exchange; 101 does, by ending HTTP on the connection. */
+static bool is_final(uint16_t status)
+{
+    return status == 101 || (status >= 200 && status < CFOIL_STATUS_COUNT);
+}
+
 static bool is_declined(uint16_t status, bool has_retry_after)
 {
     return status == 401 || status == 403 || status == 408 || status == 425 || status == 429 ||
@@ -58,7 +64,7 @@ enum cfoil_state cfoil_outcome_of(const struct cfoil_outcome_rules *rules,
     if (exchange->backend_closed) {
         return in_doubt(CFOIL_CAUSE_BACKEND_CLOSED, cause);
     }
-    if (!exchange->complete || status < 100 || status >= CFOIL_STATUS_COUNT) {
+    if (!exchange->complete || !is_final(status)) {
         return in_doubt(CFOIL_CAUSE_OWNER_LOST, cause);
     }
     if (rules->exact[status] != CFOIL_STATE_ABSENT) {

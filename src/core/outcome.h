@@ -29,8 +29,8 @@ struct cfoil_exchange {
 };
 
 /*
- * SUCCEEDED, FAILED_FINAL, FAILED or IN_DOUBT; *cause is NONE except for IN_DOUBT. 1xx that end an
- * exchange (101) count as success; a status out of range is a truncated exchange.
+ * SUCCEEDED, FAILED_FINAL, FAILED or IN_DOUBT; *cause is NONE except for IN_DOUBT. 101 counts as
+ * success; another 1xx, or a status out of range, is a truncated exchange.
  */
 enum cfoil_state cfoil_outcome_of(const struct cfoil_outcome_rules *rules,
                                   const struct cfoil_exchange *exchange, enum cfoil_cause *cause);

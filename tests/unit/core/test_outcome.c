@@ -57,7 +57,7 @@ static void every_status_of_a_silent_route(void **state)
     unsigned status, retry_after;
 
     (void)state;
-    for (status = 101; status < 600; status++) {
+    for (status = 200; status < 600; status++) {
         for (retry_after = 0; retry_after < 2; retry_after++) {
             struct cfoil_exchange exchange = complete(status);
             enum cfoil_state outcome = plain_outcome(status, retry_after != 0);
@@ -66,6 +66,23 @@ static void every_status_of_a_silent_route(void **state)
             expect(&rules, &exchange, outcome,
                    outcome == CFOIL_STATE_IN_DOUBT ? CFOIL_CAUSE_BAD_GATEWAY : CFOIL_CAUSE_NONE);
         }
+    }
+}
+
+/* RFC 9110, 15.2: a 1xx is interim, a final response must follow; only 101 ends the exchange. */
+static void an_interim_status_is_no_answer(void **state)
+{
+    struct cfoil_outcome_rules rules = silent();
+    struct cfoil_exchange switching = complete(101);
+    unsigned status;
+
+    (void)state;
+    expect(&rules, &switching, CFOIL_STATE_SUCCEEDED, CFOIL_CAUSE_NONE);
+    for (status = 100; status < 200; status++) {
+        struct cfoil_exchange exchange = complete(status);
+
+        if (status != 101)
+            expect(&rules, &exchange, CFOIL_STATE_IN_DOUBT, CFOIL_CAUSE_OWNER_LOST);
     }
 }
 
@@ -258,6 +275,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_status_of_a_silent_route),
+        cmocka_unit_test(an_interim_status_is_no_answer),
         cmocka_unit_test(nothing_sent_is_failed_whatever_came_back),
         cmocka_unit_test(a_reset_after_a_byte_was_sent_is_in_doubt),
         cmocka_unit_test(a_time_out_after_a_byte_was_sent_is_in_doubt),
