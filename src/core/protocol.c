@@ -22,6 +22,17 @@ enum cfoil_state cfoil_record_effective(const struct cfoil_record *record, int64
     return record->state;
 }
 
+bool cfoil_fingerprint_infer(const struct cfoil_fingerprint *recorded,
+                             struct cfoil_fingerprint *asked)
+{
+    if (recorded->rules != asked->rules ||
+        memcmp(recorded->raw_hash, asked->raw_hash, CFOIL_DIGEST_BYTES) != 0) {
+        return false;
+    }
+    *asked = *recorded;
+    return true;
+}
+
 /*
  * Method and concrete path decide under every semantics. The body and query decide by the digest of
  * equal rules, else by the rule-free one: unequal there is a mismatch, never an execution.

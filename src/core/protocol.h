@@ -155,6 +155,14 @@ enum cfoil_state cfoil_record_effective(const struct cfoil_record *record, int64
 void cfoil_step(const struct cfoil_record *record, int64_t now_ms, const struct cfoil_event *event,
                 struct cfoil_effect *effect);
 
+/*
+ * Fills in the digests that `asked` lacks from a record of the same rules and the same rule-free digest,
+ * which are then the same too: for rules that count no header, which the rule-free digest does not cover.
+ * False: the record does not tell, they must be computed. DESIGN, Fingerprint.
+ */
+bool cfoil_fingerprint_infer(const struct cfoil_fingerprint *recorded,
+                             struct cfoil_fingerprint *asked);
+
 /* Whether the fingerprints name the same request under these semantics; the flags as in the effect.
  */
 bool cfoil_fingerprint_same(const struct cfoil_fingerprint *recorded,

@@ -161,18 +161,26 @@ static void put_value(const struct field *field, const struct cfoil_record *reco
     }
 }
 
-size_t cfoil_draft_encoded_bytes(const struct cfoil_draft *draft)
+/* Bytes of the encoding, and of each field's value. SIZE_MAX: a field is too large. */
+static size_t measure(const struct cfoil_record *record, size_t bytes[FIELD_COUNT])
 {
     size_t total = CFOIL_RECORD_HEADER_BYTES;
 
     for (size_t i = 0; i < FIELD_COUNT; i++) {
-        size_t bytes = value_bytes(&fields[i], &draft->record);
-        if (bytes > CFOIL_RECORD_BYTES_MAX) {
+        bytes[i] = value_bytes(&fields[i], record);
+        if (bytes[i] > CFOIL_RECORD_BYTES_MAX) {
             return SIZE_MAX;
         }
-        total += bytes > 0 ? FIELD_HEAD_BYTES + bytes : 0;
+        total += bytes[i] > 0 ? FIELD_HEAD_BYTES + bytes[i] : 0;
     }
     return total;
+}
+
+size_t cfoil_draft_encoded_bytes(const struct cfoil_draft *draft)
+{
+    size_t bytes[FIELD_COUNT];
+
+    return measure(&draft->record, bytes);
 }
 
 static void encode_header(const struct cfoil_draft *draft, uint8_t *out)
@@ -197,7 +205,8 @@ static void encode_header(const struct cfoil_draft *draft, uint8_t *out)
 enum cfoil_error cfoil_draft_encode(const struct cfoil_draft *draft, uint8_t *out, size_t out_bytes,
                                     size_t *len)
 {
-    size_t total = cfoil_draft_encoded_bytes(draft);
+    size_t bytes[FIELD_COUNT];
+    size_t total = measure(&draft->record, bytes);
 
     if (total > CFOIL_RECORD_BYTES_MAX) {
         return CFOIL_E_LIMIT;
@@ -208,14 +217,13 @@ enum cfoil_error cfoil_draft_encode(const struct cfoil_draft *draft, uint8_t *ou
     encode_header(draft, out);
     uint8_t *cursor = out + CFOIL_RECORD_HEADER_BYTES;
     for (size_t i = 0; i < FIELD_COUNT; i++) {
-        size_t bytes = value_bytes(&fields[i], &draft->record);
-        if (bytes == 0) {
+        if (bytes[i] == 0) {
             continue;
         }
         put(cursor, fields[i].tag | (fields[i].critical ? TAG_CRITICAL : 0U), 2);
-        put(cursor + 2, bytes, 4);
+        put(cursor + 2, bytes[i], 4);
         put_value(&fields[i], &draft->record, cursor + FIELD_HEAD_BYTES);
-        cursor += FIELD_HEAD_BYTES + bytes;
+        cursor += FIELD_HEAD_BYTES + bytes[i];
     }
 
     size_t payload = total - CFOIL_RECORD_HEADER_BYTES;

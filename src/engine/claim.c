@@ -270,6 +270,20 @@ static enum cfoil_error make_claim(struct cfoil_engine *engine,
     return CFOIL_OK;
 }
 
+/* The digests that the host left to us: from the record that was found, or from the host. */
+static enum cfoil_error complete_fingerprint(struct cfoil_claim *claim)
+{
+    const struct cfoil_begin_request *request = &claim->request;
+    struct job *job = &claim->main;
+    struct cfoil_fingerprint *asked = &job->event.origin.fingerprint;
+
+    if (request->rest == NULL ||
+        (job->has_known && cfoil_fingerprint_infer(&job->known.fingerprint, asked))) {
+        return CFOIL_OK;
+    }
+    return request->rest(request->rest_context, asked);
+}
+
 enum cfoil_error cfoil_begin(struct cfoil_engine *engine, const struct cfoil_begin_request *request,
                              cfoil_claim_done done, void *context, struct cfoil_claim **claim,
                              bool *ready)
@@ -289,7 +303,18 @@ enum cfoil_error cfoil_begin(struct cfoil_engine *engine, const struct cfoil_beg
     made->done_context = context;
     engine->stats.begun++;
 
-    *ready = cfoil_job_start(&made->main, true, &error);
+    enum cfoil_error found = CFOIL_OK;
+    cfoil_job_look_up(&made->main, &found);
+    error = complete_fingerprint(made);
+    if (error != CFOIL_OK) {
+        destroy(made);
+        return error;
+    }
+    *ready = true;
+    error = found;
+    if (found == CFOIL_OK) {
+        *ready = cfoil_job_start(&made->main, &error);
+    }
     if (*ready && (error == CFOIL_E_LIMIT || cfoil_error_class(error) == CFOIL_CLASS_SYSTEM)) {
         destroy(made);
         return error;

@@ -101,11 +101,19 @@ void cfoil_engine_flush(struct cfoil_engine *engine);
 size_t cfoil_engine_busy(const struct cfoil_engine *engine);
 void cfoil_engine_read_stats(const struct cfoil_engine *engine, struct cfoil_engine_stats *stats);
 
-/* What a claim asks for. origin.attempt, fence and life_ms are ignored. Copied. */
+/*
+ * What a claim asks for. origin.attempt, fence and life_ms are ignored. Copied.
+ *
+ * `rest` spares a replay the canonical form: if it is not NULL, origin.fingerprint has rules and
+ * raw_hash only, the rules count no header, and begin calls it at most once, before it returns, to
+ * have the others filled in where the record that is found does not tell them. Its errors are begin's.
+ */
 struct cfoil_begin_request {
     uint8_t id[CFOIL_ID_BYTES];
     struct cfoil_origin origin;
     struct cfoil_terms terms;
+    enum cfoil_error (*rest)(void *context, struct cfoil_fingerprint *fingerprint);
+    void *rest_context;
 };
 
 /*
@@ -135,7 +143,7 @@ typedef void (*cfoil_claim_done)(void *context, struct cfoil_claim *claim);
 /*
  * Begins. On OK *claim is set; *ready says whether the result stands already (done will not be
  * called) or done will be called once. Errors: NO_MEMORY, SYSTEM (no randomness), LIMIT (the origin
- * does not fit a record).
+ * does not fit a record), and those of `rest`.
  */
 CFOIL_MUST_CHECK enum cfoil_error cfoil_begin(struct cfoil_engine *engine,
                                               const struct cfoil_begin_request *request,

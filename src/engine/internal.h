@@ -143,13 +143,15 @@ void cfoil_engine_log(const struct cfoil_engine *engine, enum cfoil_error error,
 
 /*
  * job.c: init takes a job that is zeroed or was used before, and keeps its buffers; trim frees those
- * over CFOIL_SPARE_BYTES_MAX. start runs to its first operation; true: it finished at once (finish
- * was not called).
+ * over CFOIL_SPARE_BYTES_MAX. look_up asks the store without the lane, where that can be done, for a
+ * start to go on from; its errors are those of a record that does not decode. start runs to its first
+ * operation; true: it finished at once (finish was not called).
  */
 void cfoil_job_init(struct job *job, struct work *work, const uint8_t *id);
 void cfoil_job_trim(struct job *job);
 void cfoil_job_free(struct job *job);
-bool cfoil_job_start(struct job *job, bool look_up, enum cfoil_error *error);
+void cfoil_job_look_up(struct job *job, enum cfoil_error *error);
+bool cfoil_job_start(struct job *job, enum cfoil_error *error);
 bool cfoil_job_start_get(struct job *job, enum cfoil_error *error);
 
 /* Whether the background must go on trying after this error. */

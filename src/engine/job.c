@@ -170,16 +170,17 @@ static void reset(struct job *job)
     job->op.overwrite_corrupt = false;
 }
 
-bool cfoil_job_start(struct job *job, bool look_up, enum cfoil_error *error)
+void cfoil_job_look_up(struct job *job, enum cfoil_error *error)
+{
+    *error = CFOIL_OK;
+    if (cfoil_lane_lookup(job->engine->lane, &job->op) && job->op.status == CFOIL_OP_CURRENT) {
+        *error = take_current(job);
+    }
+}
+
+bool cfoil_job_start(struct job *job, enum cfoil_error *error)
 {
     reset(job);
-    if (look_up && cfoil_lane_lookup(job->engine->lane, &job->op) &&
-        job->op.status == CFOIL_OP_CURRENT) {
-        *error = take_current(job);
-        if (*error != CFOIL_OK) {
-            return true;
-        }
-    }
     return advance(job, error);
 }
 

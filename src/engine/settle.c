@@ -31,7 +31,7 @@ static void start_renewal(struct cfoil_claim *claim)
     renew->known = claim->main.known;
     renew->has_known = claim->main.has_known;
     renew->now_ms = claim->main.now_ms;
-    if (cfoil_job_start(renew, false, &error)) {
+    if (cfoil_job_start(renew, &error)) {
         cfoil_claim_renewed(renew, error);
     }
 }
@@ -145,7 +145,7 @@ void cfoil_claim_start_settle(struct cfoil_claim *claim)
         (void)cfoil_job_start_get(&claim->main, &error);
         return;
     }
-    if (cfoil_job_start(&claim->main, false, &error)) {
+    if (cfoil_job_start(&claim->main, &error)) {
         /* Refused at once, or out of memory: told from a tick, never from inside this call. */
         cfoil_timer_arm(&claim->engine->timers, &claim->pace, cfoil_engine_now_ms(claim->engine));
     }

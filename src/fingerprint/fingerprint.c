@@ -3,13 +3,15 @@
  * The three digests of a request. Owns how they are put together; sink.h has the frames, json.h the
  * canonical form.
  *
- *   body    = SHA-256(the body's bytes)                                  while it streams
+ *   raw     = SHA-256(RAW,     version, method, path, query, body)         while the body streams
  *   target  = SHA-256(TARGET,  version, method, path)
- *   raw     = SHA-256(RAW,     version, target, query, body)
- *   request = SHA-256(REQUEST, version, target, query?, headers, JSON text or body)
+ *   request = SHA-256(REQUEST, version, target, query?, headers, JSON text or what stands for the body)
  *
- * The body's bytes are hashed once, and their digest stands for them in both; so a raw body costs
- * one pass, and a JSON body two.
+ * For a body that is not canonical stands the raw digest where the query counts, and the digest of
+ * its bytes alone where it does not; so a raw body is read once, a JSON body twice. The raw digest comes
+ * first and needs neither of the others: whoever finds it in a record of the same rules is spared
+ * the rest. Therefore it also says whether the body passes for JSON: equal raw digests under rules
+ * without headers mean equal request digests.
  *
  * Invariant: whether a body is canonical depends on its bytes, the content type and the rules.
  * Memory that runs out is an error, never another digest: the same request must not differ from
@@ -24,14 +26,14 @@
 #include "fingerprint/json.h"
 
 struct cfoil_fingerprinter {
-    struct cfoil_digester *body;
     struct cfoil_digester *raw;
+    struct cfoil_digester *body; /* used where the query does not count */
     struct cfoil_digester *request;
-    struct cfoil_sink sink;          /* of the request's digest while a request is under way */
+    struct cfoil_sink sink;          /* of one digest after the other */
     const struct cfoil_rules *rules; /* NULL between requests */
-    enum cfoil_error error;          /* of a digest that failed in begin */
-    uint8_t target_hash[CFOIL_DIGEST_BYTES];
+    struct cfoil_request_view view;
     uint64_t body_bytes;
+    bool body_wanted; /* the digest of the bytes alone */
     bool json_wanted;
     bool json_no_memory;
     struct cfoil_json json;
@@ -126,39 +128,34 @@ void cfoil_fingerprint_begin(struct cfoil_fingerprinter *fingerprinter,
                              const struct cfoil_request_view *request)
 {
     struct cfoil_sink *sink = &fingerprinter->sink;
-    const struct cfoil_bytes target =
-        cfoil_bytes_of(fingerprinter->target_hash, CFOIL_DIGEST_BYTES);
     fingerprinter->rules = rules;
+    fingerprinter->view = *request;
     fingerprinter->body_bytes = 0;
+    fingerprinter->body_wanted = !rules->query;
     fingerprinter->json_wanted = is_json(request->content_type);
     fingerprinter->json_no_memory = false;
     cfoil_json_reset(&fingerprinter->json);
 
-    cfoil_sink_begin(sink, fingerprinter->body, CFOIL_TAG_TARGET);
+    cfoil_sink_begin(sink, fingerprinter->raw, CFOIL_TAG_RAW);
     cfoil_sink_frame(sink, CFOIL_TAG_METHOD, request->method);
     cfoil_sink_frame(sink, CFOIL_TAG_PATH, request->path);
-    cfoil_sink_flush(sink);
-    fingerprinter->error = cfoil_digest_end(fingerprinter->body, fingerprinter->target_hash);
-
-    cfoil_sink_begin(sink, fingerprinter->raw, CFOIL_TAG_RAW);
-    cfoil_sink_frame(sink, CFOIL_TAG_TARGET_HASH, target);
     frame_query(sink, request->query);
+    const uint8_t tag =
+        fingerprinter->json_wanted ? CFOIL_TAG_BODY_TYPED_JSON : CFOIL_TAG_BODY_BYTES;
+    cfoil_sink_put(sink, &tag, 1);
     cfoil_sink_flush(sink);
-
-    cfoil_sink_begin(sink, fingerprinter->request, CFOIL_TAG_REQUEST);
-    cfoil_sink_frame(sink, CFOIL_TAG_TARGET_HASH, target);
-    if (rules->query) {
-        frame_query(sink, request->query);
+    if (fingerprinter->body_wanted) {
+        cfoil_digest_begin(fingerprinter->body);
     }
-    frame_headers(sink, rules, request->header_values);
-
-    cfoil_digest_begin(fingerprinter->body);
 }
 
 void cfoil_fingerprint_body(struct cfoil_fingerprinter *fingerprinter, const void *data, size_t len)
 {
     assert(fingerprinter->rules != NULL);
-    cfoil_digest_update(fingerprinter->body, data, len);
+    cfoil_digest_update(fingerprinter->raw, data, len);
+    if (fingerprinter->body_wanted) {
+        cfoil_digest_update(fingerprinter->body, data, len);
+    }
     fingerprinter->body_bytes += len;
     if (!fingerprinter->json_wanted || fingerprinter->body_bytes > CFOIL_JSON_BYTES_MAX ||
         fingerprinter->json_no_memory) {
@@ -169,81 +166,128 @@ void cfoil_fingerprint_body(struct cfoil_fingerprinter *fingerprinter, const voi
     }
 }
 
-/*
- * Appends the body to the request's digest in the one form its bytes have. Error: NO_MEMORY.
- */
-static enum cfoil_error end_body(struct cfoil_fingerprinter *fingerprinter, struct cfoil_bytes raw,
-                                 const char **raw_reason)
+static enum cfoil_error end_target(struct cfoil_fingerprinter *fingerprinter,
+                                   struct cfoil_fingerprint *fingerprint)
 {
     struct cfoil_sink *sink = &fingerprinter->sink;
-    const char *reason = NULL;
-    if (fingerprinter->json_wanted) {
-        reason = "it is over 8 MiB";
+
+    cfoil_sink_begin(sink, fingerprinter->request, CFOIL_TAG_TARGET);
+    cfoil_sink_frame(sink, CFOIL_TAG_METHOD, fingerprinter->view.method);
+    cfoil_sink_frame(sink, CFOIL_TAG_PATH, fingerprinter->view.path);
+    cfoil_sink_flush(sink);
+    return cfoil_digest_end(fingerprinter->request, fingerprint->target_hash);
+}
+
+/* Appends the canonical text to the request's digest. Errors: SYNTAX (json.reason), NO_MEMORY. */
+static enum cfoil_error end_json(struct cfoil_fingerprinter *fingerprinter)
+{
+    const uint8_t tag = CFOIL_TAG_BODY_JSON;
+
+    if (fingerprinter->json_no_memory) {
+        return CFOIL_E_NO_MEMORY;
     }
-    if (fingerprinter->json_wanted && fingerprinter->body_bytes <= CFOIL_JSON_BYTES_MAX) {
-        if (fingerprinter->json_no_memory) {
-            return CFOIL_E_NO_MEMORY;
+    enum cfoil_error error = cfoil_json_read(&fingerprinter->json, fingerprinter->rules);
+    if (error != CFOIL_OK) {
+        return error;
+    }
+    cfoil_sink_put(&fingerprinter->sink, &tag, 1);
+    cfoil_json_write(&fingerprinter->json, &fingerprinter->sink);
+    return CFOIL_OK;
+}
+
+/* ... or what stands for the body. Error: SYSTEM. */
+static enum cfoil_error end_raw_body(struct cfoil_fingerprinter *fingerprinter,
+                                     const struct cfoil_fingerprint *fingerprint)
+{
+    uint8_t body[CFOIL_DIGEST_BYTES];
+    struct cfoil_bytes stands = cfoil_bytes_of(fingerprint->raw_hash, CFOIL_DIGEST_BYTES);
+
+    if (fingerprinter->body_wanted) {
+        enum cfoil_error error = cfoil_digest_end(fingerprinter->body, body);
+        if (error != CFOIL_OK) {
+            return error;
         }
-        enum cfoil_error error = cfoil_json_read(&fingerprinter->json, fingerprinter->rules);
-        if (error == CFOIL_OK) {
-            const uint8_t tag = CFOIL_TAG_BODY_JSON;
-            cfoil_sink_put(sink, &tag, 1);
-            cfoil_json_write(&fingerprinter->json, sink);
-            return CFOIL_OK;
-        }
+        stands = cfoil_bytes_of(body, sizeof(body));
+    }
+    cfoil_sink_frame(&fingerprinter->sink, CFOIL_TAG_BODY_RAW, stands);
+    return CFOIL_OK;
+}
+
+/* Appends the body to the request's digest in the one form its bytes have. */
+static enum cfoil_error end_body(struct cfoil_fingerprinter *fingerprinter,
+                                 const struct cfoil_fingerprint *fingerprint,
+                                 const char **raw_reason)
+{
+    if (!fingerprinter->json_wanted) {
+        return end_raw_body(fingerprinter, fingerprint);
+    }
+    *raw_reason = "it is over 8 MiB";
+    if (fingerprinter->body_bytes <= CFOIL_JSON_BYTES_MAX) {
+        enum cfoil_error error = end_json(fingerprinter);
+        *raw_reason = error == CFOIL_OK ? NULL : fingerprinter->json.reason;
         if (error != CFOIL_E_SYNTAX) {
             return error;
         }
-        reason = fingerprinter->json.reason;
     }
-    cfoil_sink_frame(sink, CFOIL_TAG_BODY_RAW, raw);
+    return end_raw_body(fingerprinter, fingerprint);
+}
+
+static enum cfoil_error end_request(struct cfoil_fingerprinter *fingerprinter,
+                                    struct cfoil_fingerprint *fingerprint, const char **raw_reason)
+{
+    struct cfoil_sink *sink = &fingerprinter->sink;
+
+    cfoil_sink_begin(sink, fingerprinter->request, CFOIL_TAG_REQUEST);
+    cfoil_sink_frame(sink, CFOIL_TAG_TARGET_HASH,
+                     cfoil_bytes_of(fingerprint->target_hash, CFOIL_DIGEST_BYTES));
+    if (fingerprinter->rules->query) {
+        frame_query(sink, fingerprinter->view.query);
+    }
+    frame_headers(sink, fingerprinter->rules, fingerprinter->view.header_values);
+    enum cfoil_error error = end_body(fingerprinter, fingerprint, raw_reason);
+    if (error != CFOIL_OK) {
+        return error;
+    }
+    cfoil_sink_flush(sink);
+    return cfoil_digest_end(fingerprinter->request, fingerprint->request_hash);
+}
+
+enum cfoil_error cfoil_fingerprint_raw(struct cfoil_fingerprinter *fingerprinter,
+                                       struct cfoil_fingerprint *fingerprint)
+{
+    assert(fingerprinter->rules != NULL);
+    fingerprint->rules = fingerprinter->rules->version;
+    return cfoil_digest_end(fingerprinter->raw, fingerprint->raw_hash);
+}
+
+enum cfoil_error cfoil_fingerprint_rest(struct cfoil_fingerprinter *fingerprinter,
+                                        struct cfoil_fingerprint *fingerprint,
+                                        const char **raw_reason)
+{
+    const char *reason = NULL;
+
+    assert(fingerprinter->rules != NULL);
+    enum cfoil_error error = end_target(fingerprinter, fingerprint);
+    if (error == CFOIL_OK) {
+        error = end_request(fingerprinter, fingerprint, &reason);
+    }
     if (raw_reason != NULL) {
         *raw_reason = reason;
     }
-    return CFOIL_OK;
+    fingerprinter->rules = NULL;
+    cfoil_json_reset(&fingerprinter->json);
+    return error;
 }
 
 enum cfoil_error cfoil_fingerprint_end(struct cfoil_fingerprinter *fingerprinter,
                                        struct cfoil_fingerprint *fingerprint,
                                        const char **raw_reason)
 {
-    uint8_t body[CFOIL_DIGEST_BYTES];
-    const struct cfoil_bytes body_hash = cfoil_bytes_of(body, sizeof(body));
-    struct cfoil_sink *sink = &fingerprinter->sink;
-    assert(fingerprinter->rules != NULL);
-    if (raw_reason != NULL) {
-        *raw_reason = NULL;
-    }
-    enum cfoil_error error = fingerprinter->error;
-    if (error == CFOIL_OK) {
-        error = cfoil_digest_end(fingerprinter->body, body);
-    }
-    if (error == CFOIL_OK) {
-        error = end_body(fingerprinter, body_hash, raw_reason);
-    }
+    enum cfoil_error error = cfoil_fingerprint_raw(fingerprinter, fingerprint);
     if (error != CFOIL_OK) {
-        goto out;
+        return error;
     }
-
-    cfoil_sink_flush(sink);
-    error = cfoil_digest_end(fingerprinter->request, fingerprint->request_hash);
-    if (error != CFOIL_OK) {
-        goto out;
-    }
-    sink->digester = fingerprinter->raw;
-    cfoil_sink_frame(sink, CFOIL_TAG_BODY_RAW, body_hash);
-    cfoil_sink_flush(sink);
-    error = cfoil_digest_end(fingerprinter->raw, fingerprint->raw_hash);
-    if (error != CFOIL_OK) {
-        goto out;
-    }
-    fingerprint->rules = fingerprinter->rules->version;
-    memcpy(fingerprint->target_hash, fingerprinter->target_hash, CFOIL_DIGEST_BYTES);
-
-out:
-    fingerprinter->rules = NULL;
-    cfoil_json_reset(&fingerprinter->json);
-    return error;
+    return cfoil_fingerprint_rest(fingerprinter, fingerprint, raw_reason);
 }
 
 enum cfoil_error cfoil_json_canonical(const struct cfoil_rules *rules, struct cfoil_bytes json,

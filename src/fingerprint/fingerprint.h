@@ -3,14 +3,19 @@
  * The fingerprint of a request: what it means, in three digests (core/record.h, cfoil_fingerprint).
  *
  *   request_hash  method, concrete path, query, chosen headers, body; the body canonical if JSON
- *   raw_hash      method, concrete path, query, body bytes as they came: no rules at all
+ *   raw_hash      method, concrete path, query, body bytes as they came and whether their content
+ *                 type is JSON: no rules at all
  *   target_hash   method and concrete path
  *
- * Every part goes in framed by a tag and its length (canonical text comes last and ends with the
+ * Every part goes in framed by a tag and its length (a body's text comes last and ends with the
  * message), so that no two different requests can frame alike, and a canonical body can never equal
  * a raw one.
  *
- * Use: begin, body any number of times, end. Memory: a body that is not JSON is hashed as it
+ * Under rules that count no header, equal raw_hash means equal request_hash and target_hash; so a
+ * request that is found in a record by its raw_hash needs no canonical form (core/protocol.h,
+ * cfoil_fingerprint_infer).
+ *
+ * Use: begin, body any number of times, end; or raw and, if it is needed, rest for end. Memory: a body that is not JSON is hashed as it
  * streams, in constant memory; a JSON body is kept up to CFOIL_JSON_BYTES_MAX, over that it is
  * raw. Which of the two it is depends on the bytes, the content type and the rules alone, never on
  * how they were cut nor on memory: want of memory is an error, so that no request can differ from
@@ -92,8 +97,8 @@ void cfoil_fingerprinter_free(struct cfoil_fingerprinter *fingerprinter);
  * The request without its body. header_values: as many as the rules want, in their order; an
  * absent header is {NULL, 0}, which differs from an empty one ({non-NULL, 0}). query without "?",
  * {NULL, 0} if there is none. content_type as the request has it; JSON is application/json and
- * anything that ends in +json, parameters and case aside. Views need to live during the call only,
- * the rules until the end. A begin throws away an unfinished request.
+ * anything that ends in +json, parameters and case aside. Views and rules must live until
+ * the end. A begin throws away an unfinished request.
  */
 struct cfoil_request_view {
     struct cfoil_bytes method;
@@ -120,6 +125,16 @@ void cfoil_fingerprint_body(struct cfoil_fingerprinter *fingerprinter, const voi
 CFOIL_MUST_CHECK enum cfoil_error cfoil_fingerprint_end(struct cfoil_fingerprinter *fingerprinter,
                                                         struct cfoil_fingerprint *fingerprint,
                                                         const char **raw_reason);
+
+/*
+ * The two halves of an end. raw fills in rules and raw_hash; rest the other two, and may be left out:
+ * the next begin throws the request away. Errors: raw SYSTEM; rest as end.
+ */
+CFOIL_MUST_CHECK enum cfoil_error cfoil_fingerprint_raw(struct cfoil_fingerprinter *fingerprinter,
+                                                        struct cfoil_fingerprint *fingerprint);
+CFOIL_MUST_CHECK enum cfoil_error cfoil_fingerprint_rest(struct cfoil_fingerprinter *fingerprinter,
+                                                         struct cfoil_fingerprint *fingerprint,
+                                                         const char **raw_reason);
 
 /*
  * The canonical form itself, for `counterfoil fingerprint` and tests: *out is malloc'd text (no

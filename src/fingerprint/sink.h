@@ -21,8 +21,8 @@
 
 /*
  * Tags of the parts of a fingerprint. The numbers are in the digests: never renumber. Every part
- * but JSON is framed as tag, length (u64, big-endian), bytes; JSON is tag and canonical text, and
- * is the last part, so the end of the message frames it.
+ * is framed as tag, length (u64, big-endian), bytes, but canonical text and a body's bytes: they follow
+ * their tag as the last part, so the end of the message frames them.
  */
 enum cfoil_tag {
     CFOIL_TAG_TARGET = 1,
@@ -37,8 +37,10 @@ enum cfoil_tag {
     CFOIL_TAG_HEADER_NAME = 21,
     CFOIL_TAG_HEADER_VALUE = 22,
     CFOIL_TAG_HEADER_ABSENT = 23,
-    CFOIL_TAG_BODY_RAW = 24,  /* followed by the digest of the body's bytes */
-    CFOIL_TAG_BODY_JSON = 25, /* followed by the canonical text, to the end */
+    CFOIL_TAG_BODY_RAW = 24,        /* followed by the digest that stands for the body */
+    CFOIL_TAG_BODY_JSON = 25,       /* followed by the canonical text, to the end */
+    CFOIL_TAG_BODY_BYTES = 26,      /* followed by the body as it came, to the end */
+    CFOIL_TAG_BODY_TYPED_JSON = 27, /* the same, of a content type that is JSON */
     CFOIL_TAG_IGNORE = 32,
     CFOIL_TAG_UNORDERED = 33,
     CFOIL_TAG_RULES_QUERY = 34

@@ -143,7 +143,7 @@ ngx_http_counterfoil_retry_after(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx)
 {
     int64_t    ms;
-    ngx_str_t  value;
+    ngx_str_t  name, value;
 
     ms = ctx->retry_after_ms ? ctx->retry_after_ms
                              : ctx->route->terms.retry_after_ms;
@@ -157,10 +157,9 @@ ngx_http_counterfoil_retry_after(ngx_http_request_t *r,
 
     value.len = ngx_sprintf(value.data, "%L", ms > 0 ? ms : 1) - value.data;
 
-    if (ngx_http_counterfoil_header_add(&r->headers_out.headers, "Retry-After",
-                                        &value)
-        == NULL)
-    {
+    ngx_str_set(&name, "Retry-After");
+
+    if (ngx_http_counterfoil_header_out(r, &name, &value) == NULL) {
         return NGX_ERROR;
     }
 

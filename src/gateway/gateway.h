@@ -160,7 +160,6 @@ typedef struct {
     ngx_str_t                     tenant;
     enum cfoil_tenant_class       tenant_class;
     uint8_t                       id[CFOIL_ID_BYTES];
-    struct cfoil_fingerprint      fingerprint;
 
     /* what was decided; claim is NULL where the engine had none to give */
     struct cfoil_claim           *claim;
@@ -234,8 +233,6 @@ ngx_int_t ngx_http_counterfoil_key(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx);
 ngx_int_t ngx_http_counterfoil_scope(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx);
-ngx_int_t ngx_http_counterfoil_fingerprint(ngx_http_request_t *r,
-    ngx_http_counterfoil_ctx_t *ctx);
 ngx_int_t ngx_http_counterfoil_begin_request(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx, struct cfoil_begin_request *request);
 
@@ -244,11 +241,12 @@ typedef ngx_int_t (*ngx_http_counterfoil_drop_pt)(ngx_table_elt_t *h,
     ngx_http_counterfoil_ctx_t *ctx);
 ngx_table_elt_t *ngx_http_counterfoil_header_next(ngx_list_part_t **part,
     ngx_uint_t *i);
-ngx_int_t ngx_http_counterfoil_header_is(ngx_table_elt_t *h, const char *name);
+ngx_flag_t ngx_http_counterfoil_header_same(ngx_table_elt_t *h,
+    const char *name);
 ngx_int_t ngx_http_counterfoil_header_join(ngx_http_request_t *r,
     const char *name, ngx_str_t *value);
-ngx_table_elt_t *ngx_http_counterfoil_header_add(ngx_list_t *headers,
-    const char *name, ngx_str_t *value);
+ngx_table_elt_t *ngx_http_counterfoil_header_out(ngx_http_request_t *r,
+    ngx_str_t *name, ngx_str_t *value);
 ngx_int_t ngx_http_counterfoil_strip(ngx_http_request_t *r);
 ngx_int_t ngx_http_counterfoil_forward_headers(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx);
@@ -311,6 +309,18 @@ ngx_int_t ngx_http_counterfoil_probe_body(ngx_http_request_t *sr,
 
 /* variables.c */
 ngx_int_t ngx_http_counterfoil_add_variables(ngx_conf_t *cf);
+
+
+/*
+ * Whether a header has this name, case aside. "_" counts as "-": a CGI
+ * backend could not tell them apart.
+ */
+static ngx_inline ngx_flag_t
+ngx_http_counterfoil_header_is(ngx_table_elt_t *h, const char *name)
+{
+    return h->key.len == ngx_strlen(name)
+           && ngx_http_counterfoil_header_same(h, name);
+}
 
 
 static ngx_inline struct cfoil_bytes

@@ -255,9 +255,7 @@ ngx_http_counterfoil_begin(ngx_http_request_t *r,
         return NGX_OK;
     }
 
-    if (ngx_http_counterfoil_fingerprint(r, ctx) != NGX_OK
-        || ngx_http_counterfoil_begin_request(r, ctx, &request) != NGX_OK)
-    {
+    if (ngx_http_counterfoil_begin_request(r, ctx, &request) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -463,6 +461,10 @@ ngx_http_counterfoil_log_verdict(ngx_http_request_t *r,
     ngx_uint_t  level;
 
     level = (ctx->error == CFOIL_OK) ? NGX_LOG_INFO : NGX_LOG_WARN;
+
+    if (r->connection->log->log_level < level) {
+        return;
+    }
 
     cfoil_hex(ctx->id, 6, hex);
 

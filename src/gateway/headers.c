@@ -30,14 +30,14 @@ ngx_http_counterfoil_header_next(ngx_list_part_t **part, ngx_uint_t *i)
 }
 
 
-/* Case aside. "_" counts as "-": a CGI backend could not tell them apart. */
-ngx_int_t
-ngx_http_counterfoil_header_is(ngx_table_elt_t *h, const char *name)
+/* The rest of header_is, for names of one length. */
+ngx_flag_t
+ngx_http_counterfoil_header_same(ngx_table_elt_t *h, const char *name)
 {
     u_char  a, b;
     size_t  i;
 
-    for (i = 0; i < h->key.len && name[i]; i++) {
+    for (i = 0; i < h->key.len; i++) {
         a = ngx_tolower(h->key.data[i]);
         b = ngx_tolower(name[i]);
 
@@ -46,7 +46,7 @@ ngx_http_counterfoil_header_is(ngx_table_elt_t *h, const char *name)
         }
     }
 
-    return i == h->key.len && name[i] == '\0';
+    return 1;
 }
 
 
@@ -96,7 +96,8 @@ ngx_http_counterfoil_header_join(ngx_http_request_t *r, const char *name,
 }
 
 
-ngx_table_elt_t *
+/* An element for a request's list: nginx finds it by hash and lower-case name. */
+static ngx_table_elt_t *
 ngx_http_counterfoil_header_add(ngx_list_t *headers, const char *name,
     ngx_str_t *value)
 {
@@ -152,6 +153,7 @@ ngx_http_counterfoil_is_control(ngx_table_elt_t *h,
     ngx_http_counterfoil_ctx_t *ctx)
 {
     if (h->key.len < sizeof("counterfoil") - 1
+        || ngx_tolower(h->key.data[0]) != 'c'
         || ngx_strncasecmp(h->key.data, (u_char *) "counterfoil",
                            sizeof("counterfoil") - 1) != 0)
     {
@@ -378,18 +380,39 @@ ngx_http_counterfoil_probe_headers(ngx_http_request_t *sr,
 }
 
 
-/* A header of the response, with a value that lives as long as the process. */
+/* An element for a response's list, which nginx goes through as it stands. */
+ngx_table_elt_t *
+ngx_http_counterfoil_header_out(ngx_http_request_t *r, ngx_str_t *name,
+    ngx_str_t *value)
+{
+    ngx_table_elt_t  *h;
+
+    h = ngx_list_push(&r->headers_out.headers);
+    if (h == NULL) {
+        return NULL;
+    }
+
+    ngx_memzero(h, sizeof(ngx_table_elt_t));
+
+    h->hash = 1;
+    h->key = *name;
+    h->value = *value;
+
+    return h;
+}
+
+
+/* A header of the response, of texts that live as long as the process. */
 ngx_int_t
 ngx_http_counterfoil_mark(ngx_http_request_t *r, const char *name,
     const char *value)
 {
-    ngx_str_t  text;
+    ngx_str_t  key, text;
 
+    key = ngx_http_counterfoil_str(name, ngx_strlen(name));
     text = ngx_http_counterfoil_str(value, ngx_strlen(value));
 
-    if (ngx_http_counterfoil_header_add(&r->headers_out.headers, name, &text)
-        == NULL)
-    {
+    if (ngx_http_counterfoil_header_out(r, &key, &text) == NULL) {
         return NGX_ERROR;
     }
 

@@ -82,7 +82,7 @@ ngx_http_counterfoil_replay_header(ngx_http_request_t *r,
     struct cfoil_bytes name, struct cfoil_bytes value)
 {
     u_char           *text;
-    ngx_str_t         v;
+    ngx_str_t         key, v;
     ngx_table_elt_t   probe, *h;
 
     text = ngx_pnalloc(r->pool, name.len + 1 + value.len + 1);
@@ -98,9 +98,11 @@ ngx_http_counterfoil_replay_header(ngx_http_request_t *r,
     ngx_memcpy(v.data, value.data, value.len);
     v.data[value.len] = '\0';
 
+    key.data = text;
+    key.len = name.len;
+
     ngx_memzero(&probe, sizeof(probe));
-    probe.key.data = text;
-    probe.key.len = name.len;
+    probe.key = key;
 
     if (ngx_http_counterfoil_is_ours(&probe)) {
         return NGX_OK;
@@ -111,8 +113,7 @@ ngx_http_counterfoil_replay_header(ngx_http_request_t *r,
         return NGX_OK;
     }
 
-    h = ngx_http_counterfoil_header_add(&r->headers_out.headers, (char *) text,
-                                        &v);
+    h = ngx_http_counterfoil_header_out(r, &key, &v);
     if (h == NULL) {
         return NGX_ERROR;
     }

@@ -127,23 +127,22 @@ ngx_http_counterfoil_authorization(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx)
 {
     uint8_t                              digest[CFOIL_DIGEST_BYTES];
-    ngx_str_t                            value;
     const ngx_http_counterfoil_start_t  *start;
 
-    if (ngx_http_counterfoil_header_join(r, "Authorization", &value)
-        != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
+    /* nginx lets a request have one */
 
-    if (value.len == 0) {
+    if (r->headers_in.authorization == NULL
+        || r->headers_in.authorization->value.len == 0)
+    {
         return NGX_DECLINED;
     }
 
     start = ngx_http_counterfoil_started();
 
     if (cfoil_hmac(cfoil_bytes_of(start->secret, start->secret_len),
-                   ngx_http_counterfoil_bytes(&value), digest)
+                   ngx_http_counterfoil_bytes(
+                                       &r->headers_in.authorization->value),
+                   digest)
         != CFOIL_OK)
     {
         return NGX_ERROR;
@@ -347,15 +346,16 @@ ngx_http_counterfoil_rule_headers(ngx_http_request_t *r,
 }
 
 
-ngx_int_t
-ngx_http_counterfoil_fingerprint(ngx_http_request_t *r,
-    ngx_http_counterfoil_ctx_t *ctx)
+/*
+ * Reads the whole request into the worker's fingerprinter. The views are the request's own, and
+ * live until the fingerprint's end.
+ */
+static ngx_int_t
+ngx_http_counterfoil_hash_request(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx, ngx_http_counterfoil_worker_t *w)
 {
-    struct cfoil_bytes             *values;
-    struct cfoil_request_view       view;
-    ngx_http_counterfoil_worker_t  *w;
-
-    w = ngx_http_counterfoil_worker();
+    struct cfoil_bytes         *values;
+    struct cfoil_request_view   view;
 
     if (ngx_http_counterfoil_rule_headers(r, ctx->route->rules, &values)
         != NGX_OK)
@@ -379,17 +379,46 @@ ngx_http_counterfoil_fingerprint(ngx_http_request_t *r,
 
     cfoil_fingerprint_begin(w->fingerprinter, ctx->route->rules, &view);
 
-    if (ngx_http_counterfoil_hash_body(r, w) != NGX_OK) {
+    return ngx_http_counterfoil_hash_body(r, w);
+}
+
+
+/* The engine's way to the digests that a replay does not need. */
+static enum cfoil_error
+ngx_http_counterfoil_rest(void *data, struct cfoil_fingerprint *fingerprint)
+{
+    ngx_http_counterfoil_worker_t *w = data;
+
+    return cfoil_fingerprint_rest(w->fingerprinter, fingerprint, NULL);
+}
+
+
+/* A rule that counts a header needs the whole fingerprint: the rule-free digest has none. */
+static ngx_int_t
+ngx_http_counterfoil_fingerprint(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx, struct cfoil_begin_request *request)
+{
+    enum cfoil_error                error;
+    struct cfoil_fingerprint       *fingerprint;
+    ngx_http_counterfoil_worker_t  *w;
+
+    w = ngx_http_counterfoil_worker();
+    fingerprint = &request->origin.fingerprint;
+
+    if (ngx_http_counterfoil_hash_request(r, ctx, w) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    if (cfoil_fingerprint_end(w->fingerprinter, &ctx->fingerprint, NULL)
-        != CFOIL_OK)
-    {
-        return NGX_ERROR;
+    if (cfoil_rules_header_count(ctx->route->rules)) {
+        error = cfoil_fingerprint_end(w->fingerprinter, fingerprint, NULL);
+
+    } else {
+        error = cfoil_fingerprint_raw(w->fingerprinter, fingerprint);
+        request->rest = ngx_http_counterfoil_rest;
+        request->rest_context = w;
     }
 
-    return NGX_OK;
+    return (error == CFOIL_OK) ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -457,7 +486,11 @@ ngx_http_counterfoil_begin_request(ngx_http_request_t *r,
 
     ngx_memcpy(request->id, ctx->id, CFOIL_ID_BYTES);
     ngx_http_counterfoil_fill_scope(ctx, &request->origin.scope);
-    request->origin.fingerprint = ctx->fingerprint;
+
+    if (ngx_http_counterfoil_fingerprint(r, ctx, request) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     request->origin.first_request_id =
                             ngx_http_counterfoil_bytes(&ctx->first_request_id);
 

@@ -109,6 +109,10 @@ ngx_http_counterfoil_log_settled(ngx_http_counterfoil_ctx_t *ctx)
         break;
     }
 
+    if (ctx->request->connection->log->log_level < level) {
+        return;
+    }
+
     cfoil_hex(ctx->id, 6, hex);
 
     ngx_log_error(level, ctx->request->connection->log, 0,

@@ -14,21 +14,17 @@ typedef struct {
 } ngx_http_counterfoil_frame_t;
 
 
+/* There is room for every header of the list (snapshot_bytes). */
 static void
 ngx_http_counterfoil_frame_one(ngx_http_counterfoil_frame_t *frame,
     struct cfoil_bytes name, struct cfoil_bytes value)
 {
-    uint8_t  *out;
-    size_t    left;
-
     if (!cfoil_route_keeps_header(frame->route, name)) {
         return;
     }
 
-    out = frame->out ? frame->out + frame->len : NULL;
-    left = frame->out ? frame->out_bytes - frame->len : 0;
-
-    frame->len += cfoil_headers_put(name, value, out, left);
+    frame->len += cfoil_headers_put(name, value, frame->out + frame->len,
+                                    frame->out_bytes - frame->len);
 }
 
 
@@ -120,6 +116,35 @@ ngx_http_counterfoil_frame(ngx_http_request_t *r, ngx_str_t *type,
 }
 
 
+/* What the frames need at most: as if every header were kept. */
+static size_t
+ngx_http_counterfoil_snapshot_bytes(ngx_http_request_t *r, ngx_str_t *type)
+{
+    size_t            bytes;
+    ngx_uint_t        i;
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *h;
+
+    bytes = cfoil_headers_put(cfoil_bytes_text("Content-Type"),
+                              ngx_http_counterfoil_bytes(type), NULL, 0);
+
+    bytes += cfoil_headers_put(cfoil_bytes_text("Last-Modified"),
+                        cfoil_bytes_text("Mon, 28 Sep 1970 06:00:00 GMT"),
+                        NULL, 0);
+
+    part = &r->headers_out.headers.part;
+    i = 0;
+
+    while ((h = ngx_http_counterfoil_header_next(&part, &i)) != NULL) {
+        bytes += cfoil_headers_put(ngx_http_counterfoil_bytes(&h->key),
+                                   ngx_http_counterfoil_bytes(&h->value),
+                                   NULL, 0);
+    }
+
+    return bytes;
+}
+
+
 ngx_int_t
 ngx_http_counterfoil_snapshot_headers(ngx_http_request_t *r,
     const struct cfoil_route *route, struct cfoil_bytes *framed)
@@ -133,13 +158,9 @@ ngx_http_counterfoil_snapshot_headers(ngx_http_request_t *r,
 
     ngx_memzero(&frame, sizeof(frame));
     frame.route = route;
+    frame.out_bytes = ngx_http_counterfoil_snapshot_bytes(r, &type);
 
-    ngx_http_counterfoil_frame(r, &type, &frame);
-
-    frame.out_bytes = frame.len;
-    frame.len = 0;
-
-    frame.out = ngx_pnalloc(r->pool, frame.out_bytes + 1);
+    frame.out = ngx_pnalloc(r->pool, frame.out_bytes);
     if (frame.out == NULL) {
         return NGX_ERROR;
     }

@@ -25,14 +25,13 @@ static bool read_bare(struct cfoil_bytes value, char *out, size_t *out_len)
     if (value.len == 0 || value.len > CFOIL_KEY_BYTES_MAX) {
         return false;
     }
+    bool visible = true;
     for (size_t i = 0; i < value.len; i++) {
-        if (value.data[i] < 0x21 || value.data[i] > 0x7E) {
-            return false;
-        }
-        out[i] = (char)value.data[i];
+        visible &= value.data[i] >= 0x21 && value.data[i] <= 0x7E;
     }
+    memcpy(out, value.data, value.len);
     *out_len = value.len;
-    return true;
+    return visible;
 }
 
 static bool read_string(struct cfoil_bytes value, char *out, size_t *out_len)
@@ -57,24 +56,27 @@ static bool read_string(struct cfoil_bytes value, char *out, size_t *out_len)
     return len > 0 && i + 1 == value.len;
 }
 
+/* Without a branch, so that a loop over it can be done many bytes at a time. */
 static bool is_hex(char byte)
 {
-    return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'f') ||
-           (byte >= 'A' && byte <= 'F');
+    const uint8_t lower = (uint8_t)byte | 0x20;
+    return (uint8_t)(byte - '0') <= 9 || (uint8_t)(lower - 'a') <= 5;
+}
+
+static bool all_hex(const char *text, size_t len)
+{
+    bool hex = true;
+    for (size_t i = 0; i < len; i++) {
+        hex &= is_hex(text[i]);
+    }
+    return hex;
 }
 
 static bool is_uuid(const char *key, size_t len)
 {
-    if (len != 36) {
-        return false;
-    }
-    for (size_t i = 0; i < len; i++) {
-        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-        if (dash ? key[i] != '-' : !is_hex(key[i])) {
-            return false;
-        }
-    }
-    return true;
+    return len == 36 && key[8] == '-' && key[13] == '-' && key[18] == '-' && key[23] == '-' &&
+           all_hex(key, 8) && all_hex(key + 9, 4) && all_hex(key + 14, 4) && all_hex(key + 19, 4) &&
+           all_hex(key + 24, 12);
 }
 
 /* Version 4 of RFC 9562: the version digit and the two bits of the variant. */

@@ -174,8 +174,9 @@ uint32_t cfoil_trie_find(const struct cfoil_trie *trie, struct cfoil_bytes metho
     }
 
     /* Depth first: of each level at most one sibling waits while the other is followed. */
-    struct step waiting[CFOIL_SEGMENTS_MAX + 2] = {{root, 1}};
-    size_t count = 1;
+    struct step waiting[CFOIL_SEGMENTS_MAX + 2];
+    size_t count = 0;
+    waiting[count++] = (struct step){root, 1};
     uint32_t best = CFOIL_TRIE_NONE;
     while (count > 0) {
         struct step step = waiting[--count];

@@ -362,6 +362,159 @@ static void origin_too_large_for_a_record_is_refused_at_once(void **state)
     world_close(&world);
 }
 
+/* A host that has the rule-free digest only, and counts how often it is asked for the rest. */
+struct lazy_host {
+    struct cfoil_fingerprint whole;
+    enum cfoil_error error;
+    size_t asked;
+};
+
+static enum cfoil_error lazy_rest(void *context, struct cfoil_fingerprint *fingerprint)
+{
+    struct lazy_host *host = context;
+
+    host->asked++;
+    if (host->error == CFOIL_OK) {
+        *fingerprint = host->whole;
+    }
+    return host->error;
+}
+
+static struct cfoil_begin_request lazy_request(struct lazy_host *host, unsigned body)
+{
+    struct cfoil_begin_request request = world_request(1, body);
+    struct cfoil_fingerprint *asked = &request.origin.fingerprint;
+
+    host->whole = *asked;
+    memset(asked->request_hash, 0, CFOIL_DIGEST_BYTES);
+    memset(asked->target_hash, 0, CFOIL_DIGEST_BYTES);
+    request.rest = lazy_rest;
+    request.rest_context = host;
+    return request;
+}
+
+static void claim_asks_for_the_rest_of_the_fingerprint_and_records_it(void **state)
+{
+    struct world world;
+    struct caller caller = {0};
+    struct lazy_host host = {.error = CFOIL_OK};
+    struct cfoil_begin_request request = lazy_request(&host, 0);
+    struct cfoil_record record;
+
+    (void)state;
+    world_open(&world, true);
+    caller_asks(&world, &caller, &request, CFOIL_VERDICT_EXECUTE);
+    assert_int_equal(host.asked, 1);
+    (void)world_state(&world, 1, &record);
+    assert_memory_equal(&record.fingerprint, &host.whole, sizeof(host.whole));
+    caller_free(&caller, CFOIL_STATE_FAILED, CFOIL_CAUSE_NONE);
+    world_turn(&world);
+    world_close(&world);
+}
+
+static void same_bytes_under_the_same_rules_replay_without_the_rest(void **state)
+{
+    struct world world;
+    struct caller caller = {0};
+    struct lazy_host host = {.error = CFOIL_OK};
+    struct cfoil_begin_request request = lazy_request(&host, 0);
+
+    (void)state;
+    world_open(&world, true);
+    world_settled(&world, 1, "order 77");
+    caller_asks(&world, &caller, &request, CFOIL_VERDICT_REPLAY);
+    assert_int_equal(host.asked, 0);
+    caller_free(&caller, CFOIL_STATE_FAILED, CFOIL_CAUSE_NONE);
+    world_close(&world);
+}
+
+static void takeover_by_the_same_bytes_records_the_whole_fingerprint(void **state)
+{
+    struct world world;
+    struct caller first = {0};
+    struct caller again = {0};
+    struct lazy_host host = {.error = CFOIL_OK};
+    struct cfoil_begin_request request = lazy_request(&host, 0);
+    struct cfoil_record record;
+
+    (void)state;
+    world_open(&world, true);
+    caller_claims(&world, &first, 1, CFOIL_VERDICT_EXECUTE);
+    caller_free(&first, CFOIL_STATE_FAILED, CFOIL_CAUSE_NONE);
+    world_turn(&world);
+    caller_asks(&world, &again, &request, CFOIL_VERDICT_EXECUTE);
+    assert_int_equal(host.asked, 0);
+    (void)world_state(&world, 1, &record);
+    assert_memory_equal(&record.fingerprint, &host.whole, sizeof(host.whole));
+    caller_free(&again, CFOIL_STATE_FAILED, CFOIL_CAUSE_NONE);
+    world_turn(&world);
+    world_close(&world);
+}
+
+/* Other bytes may still mean the same, and other rules may not: only the whole digest tells. */
+static void other_bytes_and_other_rules_ask_for_the_rest(void **state)
+{
+    struct world world;
+    struct caller caller = {0};
+    struct lazy_host host = {.error = CFOIL_OK};
+    struct cfoil_begin_request request = lazy_request(&host, 0);
+
+    (void)state;
+    world_open(&world, true);
+    world_settled(&world, 1, "order 77");
+    request.origin.fingerprint.raw_hash[0] ^= 1; /* spelled otherwise */
+    host.whole.raw_hash[0] ^= 1;
+    caller_asks(&world, &caller, &request, CFOIL_VERDICT_REPLAY);
+    assert_int_equal(host.asked, 1);
+    caller_free(&caller, CFOIL_STATE_FAILED, CFOIL_CAUSE_NONE);
+
+    request = lazy_request(&host, 1);
+    caller_asks(&world, &caller, &request, CFOIL_VERDICT_MISMATCH);
+    assert_int_equal(host.asked, 2);
+    caller_free(&caller, CFOIL_STATE_FAILED, CFOIL_CAUSE_NONE);
+
+    request = lazy_request(&host, 0);
+    request.origin.fingerprint.rules = 2;
+    host.whole.rules = 2;
+    caller_asks(&world, &caller, &request, CFOIL_VERDICT_REPLAY);
+    assert_int_equal(host.asked, 3);
+    assert_true(caller_result(&caller)->other_rules);
+    caller_free(&caller, CFOIL_STATE_FAILED, CFOIL_CAUSE_NONE);
+    world_close(&world);
+}
+
+static void a_store_without_look_up_is_asked_with_the_whole_fingerprint(void **state)
+{
+    struct world world;
+    struct caller caller = {0};
+    struct lazy_host host = {.error = CFOIL_OK};
+    struct cfoil_begin_request request = lazy_request(&host, 0);
+
+    (void)state;
+    world_open(&world, false);
+    world_settled(&world, 1, "order 77");
+    caller_asks(&world, &caller, &request, CFOIL_VERDICT_REPLAY);
+    assert_int_equal(host.asked, 1);
+    caller_free(&caller, CFOIL_STATE_FAILED, CFOIL_CAUSE_NONE);
+    world_close(&world);
+}
+
+static void a_rest_that_fails_is_the_error_of_begin_and_leaves_nothing(void **state)
+{
+    struct world world;
+    struct caller caller = {0};
+    struct lazy_host host = {.error = CFOIL_E_NO_MEMORY};
+    struct cfoil_begin_request request = lazy_request(&host, 0);
+
+    (void)state;
+    world_open(&world, true);
+    assert_int_equal(caller_try_begin(&world, &caller, &request), CFOIL_E_NO_MEMORY);
+    world_turn(&world);
+    assert_int_equal(world_state(&world, 1, NULL), CFOIL_STATE_ABSENT);
+    assert_int_equal(cfoil_engine_busy(world.engine), 0);
+    world_close(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -381,6 +534,12 @@ int main(void)
         cmocka_unit_test(failure_without_a_reason_is_never_an_execution),
         cmocka_unit_test(unreadable_record_is_never_absent),
         cmocka_unit_test(origin_too_large_for_a_record_is_refused_at_once),
+        cmocka_unit_test(claim_asks_for_the_rest_of_the_fingerprint_and_records_it),
+        cmocka_unit_test(same_bytes_under_the_same_rules_replay_without_the_rest),
+        cmocka_unit_test(takeover_by_the_same_bytes_records_the_whole_fingerprint),
+        cmocka_unit_test(other_bytes_and_other_rules_ask_for_the_rest),
+        cmocka_unit_test(a_store_without_look_up_is_asked_with_the_whole_fingerprint),
+        cmocka_unit_test(a_rest_that_fails_is_the_error_of_begin_and_leaves_nothing),
     };
     return cmocka_run_group_tests_name("engine/begin", tests, NULL, NULL);
 }

@@ -229,7 +229,8 @@ static void raw_and_canonical_never_hash_alike(void **state)
     struct cfoil_fingerprint text =
         fingerprint_of(rules, "text/plain", body, sizeof(body) - 1, SIZE_MAX);
     assert_false(same_digest(json.request_hash, text.request_hash));
-    assert_true(same_digest(json.raw_hash, text.raw_hash));
+    assert_false(
+        same_digest(json.raw_hash, text.raw_hash)); /* or it would tell nothing of the other */
     cfoil_rules_free(rules);
 }
 

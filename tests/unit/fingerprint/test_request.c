@@ -316,6 +316,14 @@ static size_t put_part(uint8_t *out, uint8_t tag, const void *part, size_t bytes
     return 9 + bytes;
 }
 
+/* Appends a text that goes to the end: tag, bytes. */
+static size_t put_text(uint8_t *out, uint8_t tag, const char *text)
+{
+    out[0] = tag;
+    memcpy(out + 1, text, strlen(text));
+    return 1 + strlen(text);
+}
+
 static void digest_of(const void *data, size_t bytes, uint8_t digest[CFOIL_DIGEST_BYTES])
 {
     struct cfoil_digester *digester = NULL;
@@ -328,7 +336,8 @@ static void digest_of(const void *data, size_t bytes, uint8_t digest[CFOIL_DIGES
 
 /*
  * Records outlive the program that wrote them, so the frames are typed here by hand: method 16,
- * path 17, target 18, query 19, header name 21, absent header 23, raw body 24, JSON 25.
+ * path 17, target 18, query 19, absent query 20, header name 21, absent header 23, raw body 24,
+ * canonical JSON 25, the body's bytes 26, the same typed as JSON 27.
  */
 static void the_frames_of_the_three_digests_do_not_change(void **state)
 {
@@ -339,7 +348,6 @@ static void the_frames_of_the_three_digests_do_not_change(void **state)
     char path[300];
     uint8_t frame[1024];
     uint8_t target[CFOIL_DIGEST_BYTES];
-    uint8_t body_hash[CFOIL_DIGEST_BYTES];
     uint8_t expected[CFOIL_DIGEST_BYTES];
     const struct cfoil_bytes absent = {NULL, 0};
     const struct cfoil_rules_source source = {.query = true, .headers = &name, .header_count = 1};
@@ -361,11 +369,8 @@ static void the_frames_of_the_three_digests_do_not_change(void **state)
     assert_memory_equal(print.target_hash, target, sizeof(target));
 
     memcpy(frame, "\x03\x01", 2);
-    used = 2;
-    used += put_part(frame + used, 18, target, sizeof(target));
     used += put_part(frame + used, 19, "q=1", 3);
-    digest_of(body, sizeof(body) - 1, body_hash);
-    used += put_part(frame + used, 24, body_hash, sizeof(body_hash));
+    used += put_text(frame + used, 27, body);
     digest_of(frame, used, expected);
     assert_memory_equal(print.raw_hash, expected, sizeof(expected));
 
@@ -375,12 +380,115 @@ static void the_frames_of_the_three_digests_do_not_change(void **state)
     used += put_part(frame + used, 19, "q=1", 3);
     used += put_part(frame + used, 21, "x-a", 3);
     used += put_part(frame + used, 23, "", 0);
-    frame[used++] = 25;
-    memcpy(frame + used, canonical, sizeof(canonical) - 1);
-    used += sizeof(canonical) - 1;
+    used += put_text(frame + used, 25, canonical);
     digest_of(frame, used, expected);
     assert_memory_equal(print.request_hash, expected, sizeof(expected));
     cfoil_rules_free(rules);
+}
+
+/* What stands for a body that is not canonical: the raw digest, or its own where no query counts. */
+static void the_frames_of_a_raw_body_do_not_change(void **state)
+{
+    (void)state;
+    static const char body[] = "a=1&b=2";
+    uint8_t frame[1024];
+    uint8_t target[CFOIL_DIGEST_BYTES];
+    uint8_t raw[CFOIL_DIGEST_BYTES];
+    uint8_t bytes[CFOIL_DIGEST_BYTES];
+    uint8_t expected[CFOIL_DIGEST_BYTES];
+    struct cfoil_request_view view = request("PUT", "/p", NULL);
+    struct cfoil_fingerprint print =
+        fingerprint_request(plain, &view, body, sizeof(body) - 1, SIZE_MAX);
+
+    memcpy(frame, "\x01\x01", 2);
+    size_t used = 2;
+    used += put_part(frame + used, 16, "PUT", 3);
+    used += put_part(frame + used, 17, "/p", 2);
+    digest_of(frame, used, target);
+    memcpy(frame, "\x03\x01", 2);
+    used += put_part(frame + used, 20, "", 0);
+    used += put_text(frame + used, 26, body);
+    digest_of(frame, used, raw);
+    assert_memory_equal(print.raw_hash, raw, sizeof(raw));
+
+    memcpy(frame, "\x02\x01", 2);
+    used = 2;
+    used += put_part(frame + used, 18, target, sizeof(target));
+    size_t before_query = used;
+    used += put_part(frame + used, 20, "", 0);
+    used += put_part(frame + used, 24, raw, sizeof(raw));
+    digest_of(frame, used, expected);
+    assert_memory_equal(print.request_hash, expected, sizeof(expected));
+
+    const struct cfoil_rules_source source = {.query = false};
+    struct cfoil_rules *rules = NULL;
+    assert_int_equal(cfoil_rules_create(&source, &rules, NULL, 0), CFOIL_OK);
+    print = fingerprint_request(rules, &view, body, sizeof(body) - 1, 2);
+    digest_of(body, sizeof(body) - 1, bytes);
+    used = before_query + put_part(frame + before_query, 24, bytes, sizeof(bytes));
+    digest_of(frame, used, expected);
+    assert_memory_equal(print.request_hash, expected, sizeof(expected));
+    assert_memory_equal(print.raw_hash, raw, sizeof(raw));
+    cfoil_rules_free(rules);
+}
+
+/* What lets a replay do without a canonical form: one raw digest, one request digest. */
+static void equal_raw_digests_mean_equal_request_digests(void **state)
+{
+    (void)state;
+    static const char *const types[] = {"application/json", "text/plain", "application/x+json"};
+    static const char *const bodies[] = {"{\"a\":1}", "{\"a\": 1}", "{\"a\":", "", "1", "1.0"};
+    struct cfoil_fingerprint seen[3 * 6];
+    size_t count = 0;
+
+    for (size_t t = 0; t < 3; t++) {
+        for (size_t b = 0; b < 6; b++) {
+            seen[count++] = fingerprint_of(plain, types[t], bodies[b], strlen(bodies[b]), SIZE_MAX);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < i; j++) {
+            if (memcmp(seen[i].raw_hash, seen[j].raw_hash, CFOIL_DIGEST_BYTES) == 0) {
+                assert_int_equal(differing(&seen[i], &seen[j]), 0);
+                assert_int_equal(i % 6, j % 6);
+            }
+        }
+    }
+    /* The two JSON types are one, and nothing else is. */
+    assert_int_equal(differing(&seen[0], &seen[12]), 0);
+    assert_true((differing(&seen[0], &seen[6]) & RAW) != 0);
+}
+
+static void the_first_half_of_an_end_is_the_rule_free_digest(void **state)
+{
+    (void)state;
+    static const char body[] = "{\"a\":1}";
+    struct cfoil_fingerprinter *fingerprinter = NULL;
+    struct cfoil_fingerprint halves;
+    struct cfoil_request_view view = request("POST", "/p", NULL);
+    view.content_type = cfoil_bytes_text("application/json");
+    struct cfoil_fingerprint whole =
+        fingerprint_request(plain, &view, body, sizeof(body) - 1, SIZE_MAX);
+
+    memset(&halves, 0, sizeof(halves));
+    assert_int_equal(cfoil_fingerprinter_create(&fingerprinter), CFOIL_OK);
+    cfoil_fingerprint_begin(fingerprinter, plain, &view);
+    cfoil_fingerprint_body(fingerprinter, body, sizeof(body) - 1);
+    assert_int_equal(cfoil_fingerprint_raw(fingerprinter, &halves), CFOIL_OK);
+    assert_int_equal(halves.rules, whole.rules);
+    assert_memory_equal(halves.raw_hash, whole.raw_hash, CFOIL_DIGEST_BYTES);
+    assert_int_equal(cfoil_fingerprint_rest(fingerprinter, &halves, NULL), CFOIL_OK);
+    assert_int_equal(differing(&halves, &whole), 0);
+
+    /* One whose second half is left out is thrown away by the next. */
+    cfoil_fingerprint_begin(fingerprinter, plain, &view);
+    cfoil_fingerprint_body(fingerprinter, "[2]", 3);
+    assert_int_equal(cfoil_fingerprint_raw(fingerprinter, &halves), CFOIL_OK);
+    cfoil_fingerprint_begin(fingerprinter, plain, &view);
+    cfoil_fingerprint_body(fingerprinter, body, sizeof(body) - 1);
+    assert_int_equal(cfoil_fingerprint_end(fingerprinter, &halves, NULL), CFOIL_OK);
+    assert_int_equal(differing(&halves, &whole), 0);
+    cfoil_fingerprinter_free(fingerprinter);
 }
 
 int main(void)
@@ -400,6 +508,9 @@ int main(void)
         cmocka_unit_test(one_fingerprinter_serves_many_requests),
         cmocka_unit_test(no_reason_is_given_for_a_body_that_is_not_json_at_all),
         cmocka_unit_test(the_frames_of_the_three_digests_do_not_change),
+        cmocka_unit_test(the_frames_of_a_raw_body_do_not_change),
+        cmocka_unit_test(equal_raw_digests_mean_equal_request_digests),
+        cmocka_unit_test(the_first_half_of_an_end_is_the_rule_free_digest),
         cmocka_unit_test(json_is_canonicalised_up_to_its_limit_and_raw_over_it),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
