@@ -4,8 +4,8 @@
  * the only getrandom of the room; does not own what is hashed.
  *
  * Lifecycle of a digester: create -> (begin -> update* -> end)* -> free. It uses libcrypto's SHA256_*
- * functions, which OpenSSL 3 calls deprecated: its EVP ones allocate, wipe and free a context for
- * every digest, which costs several times what hashing a small request does.
+ * functions and its HMAC context, which OpenSSL 3 calls deprecated: its EVP ones allocate, wipe and free
+ * a context for every digest, which costs several times what hashing a small request does.
  *
  * Invariant: bytes that are given out as a digest are one. A failure since begin is remembered and
  * told by end, instead of a digest of something else being handed out.
@@ -84,15 +84,47 @@ enum cfoil_error cfoil_scope_id(struct cfoil_digester *digester, const struct cf
     return cfoil_digest_end(digester, id);
 }
 
-enum cfoil_error cfoil_hmac(struct cfoil_bytes secret, struct cfoil_bytes data,
-                            uint8_t out[CFOIL_DIGEST_BYTES])
+struct cfoil_hmac_key {
+    HMAC_CTX *context;
+};
+
+enum cfoil_error cfoil_hmac_key_create(struct cfoil_bytes secret, struct cfoil_hmac_key **key)
 {
     if (secret.len == 0 || secret.len > INT_MAX) {
         return CFOIL_E_INVALID;
     }
+    struct cfoil_hmac_key *made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        return CFOIL_E_NO_MEMORY;
+    }
+    made->context = HMAC_CTX_new();
+    if (made->context == NULL ||
+        HMAC_Init_ex(made->context, secret.data, (int)secret.len, EVP_sha256(), NULL) != 1) {
+        cfoil_hmac_key_free(made);
+        return CFOIL_E_SYSTEM;
+    }
+    *key = made;
+    return CFOIL_OK;
+}
+
+void cfoil_hmac_key_free(struct cfoil_hmac_key *key)
+{
+    if (key == NULL) {
+        return;
+    }
+    HMAC_CTX_free(key->context);
+    free(key);
+}
+
+/* An init without a key takes the one of before, and what was already hashed of it. */
+enum cfoil_error cfoil_hmac(struct cfoil_hmac_key *key, struct cfoil_bytes data,
+                            uint8_t out[CFOIL_DIGEST_BYTES])
+{
     unsigned int written = 0;
-    if (HMAC(EVP_sha256(), secret.data, (int)secret.len, data.data, data.len, out, &written) ==
-        NULL) {
+
+    if (HMAC_Init_ex(key->context, NULL, 0, NULL, NULL) != 1 ||
+        HMAC_Update(key->context, data.data, data.len) != 1 ||
+        HMAC_Final(key->context, out, &written) != 1) {
         return CFOIL_E_SYSTEM;
     }
     return written == CFOIL_DIGEST_BYTES ? CFOIL_OK : CFOIL_E_SYSTEM;

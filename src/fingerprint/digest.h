@@ -32,10 +32,17 @@ CFOIL_MUST_CHECK enum cfoil_error cfoil_scope_id(struct cfoil_digester *digester
                                                  uint8_t id[CFOIL_DIGEST_BYTES]);
 
 /*
- * HMAC-SHA-256, for the authorization tenant. Errors: INVALID (a secret that is empty or over
- * INT_MAX bytes: an empty one would be no secret), SYSTEM.
+ * HMAC-SHA-256 under one secret, for the authorization tenant; the secret is copied, and wiped by free.
+ * Errors of create: INVALID (a secret that is empty or over INT_MAX bytes: an empty one would be no
+ * secret), NO_MEMORY, SYSTEM. Of cfoil_hmac: SYSTEM; `out` is undefined then.
+ *
+ * Threads: as a digester.
  */
-CFOIL_MUST_CHECK enum cfoil_error cfoil_hmac(struct cfoil_bytes secret, struct cfoil_bytes data,
+struct cfoil_hmac_key;
+CFOIL_MUST_CHECK enum cfoil_error cfoil_hmac_key_create(struct cfoil_bytes secret,
+                                                        struct cfoil_hmac_key **key);
+void cfoil_hmac_key_free(struct cfoil_hmac_key *key);
+CFOIL_MUST_CHECK enum cfoil_error cfoil_hmac(struct cfoil_hmac_key *key, struct cfoil_bytes data,
                                              uint8_t out[CFOIL_DIGEST_BYTES]);
 
 /* Lower-case hex, 2 * len + 1 bytes with its NUL; and back, from either case (false: not hex of

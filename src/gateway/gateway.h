@@ -91,6 +91,7 @@ typedef struct {
     struct cfoil_engine         *engine;
     struct cfoil_fingerprinter  *fingerprinter;
     struct cfoil_digester       *digester;
+    struct cfoil_hmac_key       *secret;
 
     ngx_event_t                  flush;
     ngx_event_t                  timer;

@@ -126,8 +126,7 @@ static ngx_int_t
 ngx_http_counterfoil_authorization(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx)
 {
-    uint8_t                              digest[CFOIL_DIGEST_BYTES];
-    const ngx_http_counterfoil_start_t  *start;
+    uint8_t  digest[CFOIL_DIGEST_BYTES];
 
     /* nginx lets a request have one */
 
@@ -137,9 +136,7 @@ ngx_http_counterfoil_authorization(ngx_http_request_t *r,
         return NGX_DECLINED;
     }
 
-    start = ngx_http_counterfoil_started();
-
-    if (cfoil_hmac(cfoil_bytes_of(start->secret, start->secret_len),
+    if (cfoil_hmac(ngx_http_counterfoil_worker()->secret,
                    ngx_http_counterfoil_bytes(
                                        &r->headers_in.authorization->value),
                    digest)
@@ -238,13 +235,13 @@ ngx_http_counterfoil_scope(ngx_http_request_t *r,
     struct cfoil_scope              scope;
     ngx_http_counterfoil_worker_t  *w;
 
-    if (ngx_http_counterfoil_tenant(r, ctx) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
     w = ngx_http_counterfoil_worker();
     if (w == NULL) {
         return NGX_OK;
+    }
+
+    if (ngx_http_counterfoil_tenant(r, ctx) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     ngx_http_counterfoil_fill_scope(ctx, &scope);

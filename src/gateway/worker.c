@@ -174,13 +174,22 @@ static ngx_int_t
 ngx_http_counterfoil_make_engine(ngx_cycle_t *cycle,
     ngx_http_counterfoil_worker_t *w, ngx_http_counterfoil_main_conf_t *mcf)
 {
-    enum cfoil_error             error;
-    struct cfoil_engine_options  options;
+    enum cfoil_error                     error;
+    struct cfoil_engine_options          options;
+    const ngx_http_counterfoil_start_t  *start;
+
+    start = ngx_http_counterfoil_started();
 
     error = cfoil_digester_create(&w->digester);
 
     if (error == CFOIL_OK) {
         error = cfoil_fingerprinter_create(&w->fingerprinter);
+    }
+
+    if (error == CFOIL_OK) {
+        error = cfoil_hmac_key_create(cfoil_bytes_of(start->secret,
+                                                     start->secret_len),
+                                      &w->secret);
     }
 
     ngx_memzero(&options, sizeof(options));
@@ -318,6 +327,7 @@ ngx_http_counterfoil_exit_process(ngx_cycle_t *cycle)
     cfoil_engine_free(w->engine);
     cfoil_fingerprinter_free(w->fingerprinter);
     cfoil_digester_free(w->digester);
+    cfoil_hmac_key_free(w->secret);
 
     ngx_http_counterfoil_this_worker = NULL;
     ngx_free(w);

@@ -65,30 +65,42 @@ static void an_end_without_a_begin_gives_no_digest(void **state)
     cfoil_digester_free(digester);
 }
 
+static struct cfoil_hmac_key *hmac_key_of(struct cfoil_bytes secret)
+{
+    struct cfoil_hmac_key *key = NULL;
+    assert_int_equal(cfoil_hmac_key_create(secret, &key), CFOIL_OK);
+    return key;
+}
+
 static void hmac_gives_the_published_codes(void **state)
 {
     (void)state;
     uint8_t code[CFOIL_DIGEST_BYTES];
     uint8_t long_key[131];
     memset(long_key, 0xaa, sizeof(long_key));
-    assert_int_equal(cfoil_hmac(cfoil_bytes_text("Jefe"),
-                                cfoil_bytes_text("what do ya want for nothing?"), code),
-                     CFOIL_OK);
-    assert_hex(code, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+    struct cfoil_hmac_key *jefe = hmac_key_of(cfoil_bytes_text("Jefe"));
+    struct cfoil_hmac_key *large = hmac_key_of(cfoil_bytes_of(long_key, sizeof(long_key)));
+    for (int i = 0; i < 2; i++) { /* the second time with a context that was used before */
+        assert_int_equal(cfoil_hmac(jefe, cfoil_bytes_text("what do ya want for nothing?"), code),
+                         CFOIL_OK);
+        assert_hex(code, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+    }
     assert_int_equal(
-        cfoil_hmac(cfoil_bytes_of(long_key, sizeof(long_key)),
+        cfoil_hmac(large,
                    cfoil_bytes_text("Test Using Larger Than Block-Size Key - Hash Key First"),
                    code),
         CFOIL_OK);
+    cfoil_hmac_key_free(jefe);
+    cfoil_hmac_key_free(large);
     assert_hex(code, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
 static void an_empty_secret_is_refused(void **state)
 {
     (void)state;
-    uint8_t code[CFOIL_DIGEST_BYTES];
-    assert_int_equal(cfoil_hmac(cfoil_bytes_text(""), cfoil_bytes_text("x"), code),
-                     CFOIL_E_INVALID);
+    struct cfoil_hmac_key *key = NULL;
+    assert_int_equal(cfoil_hmac_key_create(cfoil_bytes_text(""), &key), CFOIL_E_INVALID);
+    assert_null(key);
 }
 
 static struct cfoil_scope shop_scope(void)
