@@ -293,6 +293,10 @@ ngx_http_counterfoil_capture(ngx_http_request_t *r,
     ctx->hold = NGX_HTTP_COUNTERFOIL_HOLD;
     r->filter_need_in_memory = 1;
 
+    if (ctx->from_upstream) {
+        ngx_http_counterfoil_hook_body(r, ctx);
+    }
+
     if (r->header_only) {
 
         /* no body will be given to the filters, not even its end */

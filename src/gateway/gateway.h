@@ -177,6 +177,11 @@ typedef struct {
     ngx_http_handler_pt           content_handler;
     void                        (*finalize_request)(ngx_http_request_t *r,
                                       ngx_int_t rc);
+    ngx_int_t                   (*process_header)(ngx_http_request_t *r);
+    ngx_int_t                   (*input_filter_init)(void *data);
+    ngx_int_t                   (*input_filter)(void *data, ssize_t bytes);
+    ngx_event_pipe_input_filter_pt  pipe_filter;
+    ngx_http_upstream_headers_in_t *no_headers;
     struct cfoil_exchange         exchange;
 
     /* the response as it was captured */
@@ -248,7 +253,7 @@ ngx_int_t ngx_http_counterfoil_header_join(ngx_http_request_t *r,
     const char *name, ngx_str_t *value);
 ngx_table_elt_t *ngx_http_counterfoil_header_out(ngx_http_request_t *r,
     ngx_str_t *name, ngx_str_t *value);
-ngx_int_t ngx_http_counterfoil_strip(ngx_http_request_t *r);
+ngx_int_t ngx_http_counterfoil_strip_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_counterfoil_forward_headers(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx);
 ngx_int_t ngx_http_counterfoil_probe_headers(ngx_http_request_t *sr,
@@ -283,6 +288,12 @@ ngx_int_t ngx_http_counterfoil_guard(ngx_http_request_t *r,
 void ngx_http_counterfoil_exchange(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx, struct cfoil_exchange *exchange);
 ngx_msec_t ngx_http_counterfoil_read_timeout(ngx_http_request_t *r);
+
+/* upstream.c: what is read of a backend */
+void ngx_http_counterfoil_hook_header(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
+void ngx_http_counterfoil_hook_body(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
 
 /* capture.c: the filters */
 ngx_int_t ngx_http_counterfoil_filter_init(ngx_conf_t *cf);

@@ -138,6 +138,8 @@ ngx_http_counterfoil_adopt(ngx_http_request_t *r,
     ctx->finalize_request = u->finalize_request;
     u->finalize_request = ngx_http_counterfoil_finalize_upstream;
 
+    ngx_http_counterfoil_hook_header(r, ctx);
+
     return NGX_OK;
 }
 

@@ -408,10 +408,6 @@ ngx_http_counterfoil_enter(ngx_http_request_t *r)
     ngx_int_t                    rc;
     ngx_http_counterfoil_ctx_t  *ctx;
 
-    if (ngx_http_counterfoil_strip(r) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
     rc = ngx_http_counterfoil_find_route(r, &ctx);
 
     if (rc != NGX_OK) {

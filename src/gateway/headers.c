@@ -259,26 +259,47 @@ ngx_http_counterfoil_filter_list(ngx_http_request_t *r, ngx_list_t *headers,
 }
 
 
-/* Takes our own control headers out of what a client sent. */
+/*
+ * PREACCESS: takes our own control headers out of what a client sent, before anybody is asked about
+ * the request. A backend of auth_request must not see them either.
+ */
 ngx_int_t
-ngx_http_counterfoil_strip(ngx_http_request_t *r)
+ngx_http_counterfoil_strip_handler(ngx_http_request_t *r)
 {
-    ngx_uint_t        i;
-    ngx_list_part_t  *part;
-    ngx_table_elt_t  *h;
+    ngx_uint_t                        i;
+    ngx_list_part_t                  *part;
+    ngx_table_elt_t                  *h;
+    ngx_http_counterfoil_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_counterfoil_module);
+
+    if (!lcf->enable || r != r->main
+        || ngx_http_counterfoil_get_ctx(r) != NULL)
+    {
+        return NGX_DECLINED;
+    }
 
     part = &r->headers_in.headers.part;
     i = 0;
 
     while ((h = ngx_http_counterfoil_header_next(&part, &i)) != NULL) {
-        if (ngx_http_counterfoil_is_control(h, NULL)) {
-            return ngx_http_counterfoil_filter_list(r, &r->headers_in.headers,
-                                              ngx_http_counterfoil_is_control,
-                                              NULL);
+
+        if (!ngx_http_counterfoil_is_control(h, NULL)) {
+            continue;
         }
+
+        if (ngx_http_counterfoil_filter_list(r, &r->headers_in.headers,
+                                              ngx_http_counterfoil_is_control,
+                                              NULL)
+            != NGX_OK)
+        {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        break;
     }
 
-    return NGX_OK;
+    return NGX_DECLINED;
 }
 
 

@@ -73,8 +73,8 @@ def test_print_config_prints_and_does_nothing(run, tmp_path):
                 "--listen", "127.0.0.1:8123", "--upstream-timeout", "7s")
     assert shown.returncode == 0
     for line in ["worker_processes 3;", "listen 127.0.0.1:8123;", "listen 127.0.0.1:8081;",
-                 "server 127.0.0.1:3000;", "proxy_read_timeout 7000ms;", "counterfoil on;",
-                 "keepalive_timeout 1s;", f'counterfoil_store "lmdb:{tmp_path}/state/store";',
+                 "server 127.0.0.1:3000 max_fails=0;", "proxy_read_timeout 7000ms;",
+                 "counterfoil on;", "keepalive_timeout 1s;", f'counterfoil_store "lmdb:{tmp_path}/state/store";',
                  f'counterfoil_policy "{tmp_path}/state/default-policy.yaml";']:
         assert f" {line}\n" in shown.stdout or f"\n{line}\n" in shown.stdout, line
     assert not os.listdir(tmp_path)
