@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Claims and settles per second through a lane, with so many operations kept in flight. Owns nothing
- * but the store it is given: use a new one, or one filled before.
+ * Requests per second through a lane, with so many of them kept in flight: each is a claim, and then
+ * the settle of it. Owns nothing but the store it is given: use a new one, or one filled before.
  *
  *   store_bench URL [SECONDS [FILL]]       for example: store_bench lmdb:/var/tmp/bench 3 1000000
  *
- * A claim is cas(ABSENT) on a random id with a small record; a settle is cas(generation) on an id
- * claimed before, with a larger one. A result other than APPLIED ends the run.
+ * A claim is cas(ABSENT) on a random id with a small record; a settle is cas(generation) on it with a
+ * larger one. FILL puts so many settled records there first. A result other than APPLIED ends the run.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -26,13 +26,10 @@ struct bench {
     uint8_t settle[1024];
     size_t claim_bytes;
     size_t settle_bytes;
-    uint8_t (*claimed)[CFOIL_ID_BYTES]; /* settled in the order they were claimed */
-    size_t claimed_count;
-    size_t claimed_max;
-    size_t settled_count;
-    bool settling;
+    size_t left; /* to be made by a fill; 0: none, or no limit */
+    bool filling;
     bool stopping;
-    uint64_t finished;
+    uint64_t settled;
 };
 
 static void die(const char *what)
@@ -80,28 +77,32 @@ static size_t encode(uint64_t generation, enum cfoil_state state, size_t body_by
     return len;
 }
 
-/* Sets the op's next operation; false when there is none left. */
+static bool is_claim(const struct bench *bench, const struct cfoil_op *op)
+{
+    return op->draft.data == bench->claim;
+}
+
+/* A settle follows its claim; a fill settles what was never claimed. False: nothing more to do. */
 static bool prepare(struct bench *bench, struct cfoil_op *op)
 {
-    if (bench->settling) {
-        if (bench->settled_count == bench->claimed_count) {
-            return false;
-        }
-        memcpy(op->id, bench->claimed[bench->settled_count++], CFOIL_ID_BYTES);
+    if (is_claim(bench, op)) {
         op->expect = 1;
         op->draft = cfoil_bytes_of(bench->settle, bench->settle_bytes);
         return true;
     }
-    if (bench->claimed_count == bench->claimed_max) {
+    if (bench->stopping || (bench->filling && bench->left == 0)) {
         return false;
     }
     for (size_t i = 0; i < CFOIL_ID_BYTES; i += 8) {
         uint64_t random = next_random(bench);
         memcpy(op->id + i, &random, 8);
     }
-    memcpy(bench->claimed[bench->claimed_count++], op->id, CFOIL_ID_BYTES);
     op->expect = CFOIL_EXPECT_ABSENT;
     op->draft = cfoil_bytes_of(bench->claim, bench->claim_bytes);
+    if (bench->filling) {
+        op->draft = cfoil_bytes_of(bench->settle, bench->settle_bytes);
+        bench->left--;
+    }
     return true;
 }
 
@@ -112,38 +113,52 @@ static void done(struct cfoil_op *op)
     if (op->status != CFOIL_OP_APPLIED) {
         die(op->error != CFOIL_OK ? cfoil_error_text(op->error) : "a conflict on a new id");
     }
-    bench->finished++;
-    if (!bench->stopping && prepare(bench, op)) {
+    bench->settled += is_claim(bench, op) ? 0 : 1;
+    if (prepare(bench, op)) {
         cfoil_lane_submit(bench->lane, op);
     }
 }
 
-static double run(struct bench *bench, size_t in_flight, double seconds)
+/* Submits `count` fresh ops. */
+static void start(struct bench *bench, struct cfoil_op *ops, size_t count)
 {
-    static struct cfoil_op ops[IN_FLIGHT_MAX];
-    struct pollfd fd = {cfoil_lane_fd(bench->lane), POLLIN, 0};
-    double start = seconds_now();
-
-    bench->finished = 0;
-    bench->stopping = false;
-    for (size_t i = 0; i < in_flight; i++) {
-        ops[i].kind = CFOIL_OP_CAS;
-        ops[i].done = done;
-        ops[i].context = bench;
+    for (size_t i = 0; i < count; i++) {
+        ops[i] = (struct cfoil_op){.kind = CFOIL_OP_CAS, .done = done, .context = bench};
         if (prepare(bench, &ops[i])) {
             cfoil_lane_submit(bench->lane, &ops[i]);
         }
     }
-    while (cfoil_lane_pending(bench->lane) > 0) {
-        cfoil_lane_flush(bench->lane);
-        (void)poll(&fd, 1, -1);
-        (void)cfoil_lane_poll(bench->lane);
-        bench->stopping = seconds > 0 && seconds_now() - start >= seconds;
-    }
-    return (double)bench->finished / (seconds_now() - start);
 }
 
-static void report(struct bench *bench, const char *what, size_t in_flight, double seconds)
+static void turn(struct bench *bench)
+{
+    struct pollfd fd = {cfoil_lane_fd(bench->lane), POLLIN, 0};
+
+    cfoil_lane_flush(bench->lane);
+    (void)poll(&fd, 1, -1);
+    (void)cfoil_lane_poll(bench->lane);
+}
+
+/* One half begins a batch later, so that claims and settles are mixed as they are in a gateway. */
+static double run(struct bench *bench, size_t in_flight, double seconds)
+{
+    static struct cfoil_op ops[IN_FLIGHT_MAX];
+    size_t late = in_flight / 2;
+    double began = seconds_now();
+
+    bench->settled = 0;
+    bench->stopping = false;
+    start(bench, ops + late, in_flight - late);
+    turn(bench);
+    start(bench, ops, late);
+    while (cfoil_lane_pending(bench->lane) > 0) {
+        turn(bench);
+        bench->stopping = seconds > 0 && seconds_now() - began >= seconds;
+    }
+    return (double)bench->settled / (seconds_now() - began);
+}
+
+static void report(struct bench *bench, size_t in_flight, double seconds)
 {
     struct cfoil_lane_stats before;
     struct cfoil_lane_stats after;
@@ -151,20 +166,21 @@ static void report(struct bench *bench, const char *what, size_t in_flight, doub
     cfoil_lane_read_stats(bench->lane, &before);
     double rate = run(bench, in_flight, seconds);
     cfoil_lane_read_stats(bench->lane, &after);
-    double operations = (double)(after.operations - before.operations);
     double batches = (double)(after.batches - before.batches);
-    (void)printf("%-7s in flight %3zu: %8.0f/s, %5.1f per batch, %5.1f us of thread CPU each\n",
-                 what, in_flight, rate, operations / batches,
-                 (double)(after.thread_cpu_us - before.thread_cpu_us) / operations);
+    (void)printf("in flight %3zu: %8.0f requests/s, %5.1f operations per batch, %5.1f us of thread "
+                 "CPU per request\n",
+                 in_flight, rate, (double)(after.operations - before.operations) / batches,
+                 (double)(after.thread_cpu_us - before.thread_cpu_us) / (double)bench->settled);
 }
 
 static void fill(struct bench *bench, size_t records)
 {
-    bench->claimed_max = records;
+    bench->left = records;
+    bench->filling = records > 0;
     if (records > 0) {
         (void)run(bench, IN_FLIGHT_MAX, 0);
     }
-    bench->claimed_count = 0;
+    bench->filling = false;
 }
 
 int main(int argc, char **argv)
@@ -179,12 +195,9 @@ int main(int argc, char **argv)
     }
     double seconds = argc > 2 ? strtod(argv[2], NULL) : 3;
     size_t records = argc > 3 ? (size_t)strtoull(argv[3], NULL, 10) : 0;
-    size_t room = records > 4000000 ? records : 4000000;
     options.store.url = argv[1];
     options.store.mode = CFOIL_OPEN_CREATE;
-    bench.claimed = malloc(room * sizeof(*bench.claimed));
-    if (bench.claimed == NULL ||
-        cfoil_lane_open(&options, &bench.lane, problem, sizeof(problem)) != CFOIL_OK) {
+    if (cfoil_lane_open(&options, &bench.lane, problem, sizeof(problem)) != CFOIL_OK) {
         die(problem);
     }
     bench.claim_bytes =
@@ -192,16 +205,9 @@ int main(int argc, char **argv)
     bench.settle_bytes =
         encode(2, CFOIL_STATE_SUCCEEDED, SETTLE_BODY_BYTES, bench.settle, sizeof(bench.settle));
     fill(&bench, records);
-    bench.claimed_max = room;
     for (size_t i = 0; i < sizeof(pressures) / sizeof(pressures[0]); i++) {
-        bench.claimed_count = 0;
-        bench.settled_count = 0;
-        bench.settling = false;
-        report(&bench, "claims", pressures[i], seconds);
-        bench.settling = true;
-        report(&bench, "settles", pressures[i], seconds);
+        report(&bench, pressures[i], seconds);
     }
     cfoil_lane_close(bench.lane);
-    free(bench.claimed);
     return 0;
 }

@@ -242,6 +242,12 @@ static uint32_t header_crc(const uint8_t *header)
                                             CFOIL_RECORD_HEADER_BYTES - OFFSET_GENERATION));
 }
 
+enum cfoil_state cfoil_draft_state(struct cfoil_bytes draft)
+{
+    assert(draft.len >= CFOIL_RECORD_HEADER_BYTES && draft.data[OFFSET_STATE] < CFOIL_STATE_COUNT);
+    return (enum cfoil_state)draft.data[OFFSET_STATE];
+}
+
 void cfoil_draft_stamp(struct cfoil_bytes draft, int64_t now_ms, uint8_t *out)
 {
     assert(draft.len >= CFOIL_RECORD_HEADER_BYTES);

@@ -166,6 +166,9 @@ CFOIL_MUST_CHECK enum cfoil_error cfoil_draft_encode(const struct cfoil_draft *d
  */
 void cfoil_draft_stamp(struct cfoil_bytes draft, int64_t now_ms, uint8_t *out);
 
+/* The state an encoded draft writes. As with stamp, a bad draft is an assert. */
+enum cfoil_state cfoil_draft_state(struct cfoil_bytes draft);
+
 /* Resolves one time of a draft as stamp does (for models and tests). */
 int64_t cfoil_time_resolve(enum cfoil_time_form form, int64_t value_ms, int64_t now_ms);
 

@@ -2,6 +2,9 @@
 /*
  * One batch: one write transaction, one sync.
  *
+ *   an op:  find in pending, then in records --> judge --> take it out there if it changes trees
+ *                                                     '--> put it where the draft's state belongs
+ *
  *   begin --> clock --> budget --> each op --> commit --> files still there? --> results
  *                                     |            '-- or abort, if nothing was written
  *                                     '-- full: abort, make room, again without that op
@@ -27,10 +30,16 @@ struct batch {
     size_t at; /* the op being run */
     size_t writes;
     int64_t now_ms;
-    MDB_cursor *cursor;
+    MDB_cursor *cursors[CFOIL_LMDB_TREES];
     struct cfoil_lmdb_budget budget;
     enum cfoil_error refusal; /* OK, or what every write of this round is refused with */
     bool refused[CFOIL_STORE_BATCH_MAX];
+};
+
+/* The record of an id: where it stands, and its bytes; bytes.data is NULL where there is none. */
+struct found {
+    enum cfoil_lmdb_tree tree;
+    struct cfoil_bytes bytes;
 };
 
 static void keep(struct batch *batch, enum cfoil_op_status status, enum cfoil_error error)
@@ -52,107 +61,124 @@ static void keep_answer(struct batch *batch, enum cfoil_judgement judgement,
 }
 
 /* Whether the op may be written in this round; if not, its result is kept. */
-static bool may_write(struct batch *batch, bool is_new)
+static bool may_write(struct batch *batch, const struct cfoil_lmdb_change *change)
 {
-    struct cfoil_op *op = batch->ops[batch->at];
-
     if (batch->refusal != CFOIL_OK) {
         keep(batch, CFOIL_OP_FAILED, batch->refusal);
         return false;
     }
-    if (batch->refused[batch->at] ||
-        !cfoil_lmdb_budget_take(&batch->budget, op->draft.len, is_new)) {
+    if (batch->refused[batch->at] || !cfoil_lmdb_budget_take(&batch->budget, change)) {
         keep(batch, CFOIL_OP_FAILED, CFOIL_E_STORE_FULL);
         return false;
     }
     return true;
 }
 
-static int put(struct batch *batch, unsigned flags, MDB_val *data)
+static int find(struct batch *batch, struct found *found)
+{
+    MDB_val key = cfoil_lmdb_val(batch->ops[batch->at]->id, CFOIL_ID_BYTES);
+    MDB_val data;
+
+    for (enum cfoil_lmdb_tree tree = 0; tree < CFOIL_LMDB_TREES; tree++) {
+        int rc = mdb_cursor_get(batch->cursors[tree], &key, &data, MDB_SET);
+        if (rc == 0) {
+            *found = (struct found){tree, cfoil_lmdb_bytes(&data)};
+        }
+        if (rc != MDB_NOTFOUND) {
+            return rc;
+        }
+    }
+    *found = (struct found){CFOIL_LMDB_RECORDS, {NULL, 0}};
+    return 0;
+}
+
+/* Where a record of the draft's state stands. PROCESSING alone: its owner soon writes it again. */
+static enum cfoil_lmdb_tree tree_of(struct cfoil_bytes draft)
+{
+    return cfoil_draft_state(draft) == CFOIL_STATE_PROCESSING ? CFOIL_LMDB_PENDING
+                                                              : CFOIL_LMDB_RECORDS;
+}
+
+/* The cursor of `tree` stands on the op's record if `there`. */
+static int put(struct batch *batch, enum cfoil_lmdb_tree tree, bool there)
 {
     struct cfoil_op *op = batch->ops[batch->at];
     MDB_val key = cfoil_lmdb_val(op->id, CFOIL_ID_BYTES);
+    MDB_val data = {op->draft.len, NULL};
+    unsigned flags = MDB_RESERVE | (there ? (unsigned)MDB_CURRENT : 0U);
 
-    data->mv_size = op->draft.len;
-    data->mv_data = NULL;
-    int rc = mdb_cursor_put(batch->cursor, &key, data, flags | MDB_RESERVE);
+    int rc = mdb_cursor_put(batch->cursors[tree], &key, &data, flags);
     if (rc != 0) {
         return rc;
     }
-    cfoil_draft_stamp(op->draft, batch->now_ms, data->mv_data);
+    cfoil_draft_stamp(op->draft, batch->now_ms, data.mv_data);
     batch->writes++;
     keep(batch, CFOIL_OP_APPLIED, CFOIL_OK);
     return 0;
 }
 
-/* The cursor stands on `found`. */
-static int run_found(struct batch *batch, struct cfoil_bytes found)
+/* The cursor of found->tree stands on the record, if one was found. */
+static int write_draft(struct batch *batch, const struct found *found)
 {
-    enum cfoil_error error = CFOIL_OK;
-    MDB_val data;
+    struct cfoil_bytes draft = batch->ops[batch->at]->draft;
+    enum cfoil_lmdb_tree tree = tree_of(draft);
+    bool is_there = found->bytes.data != NULL;
+    bool stays = is_there && found->tree == tree;
+    const struct cfoil_lmdb_change change = {
+        .record_bytes = draft.len,
+        .is_new = !is_there,
+        .claims = !stays && tree == CFOIL_LMDB_PENDING,
+        .moves = is_there && !stays,
+    };
 
-    enum cfoil_judgement judgement =
-        cfoil_store_judge(batch->ops[batch->at], found, batch->now_ms, &error);
-    if (judgement != CFOIL_JUDGE_WRITE) {
-        keep_answer(batch, judgement, found, error);
+    if (!may_write(batch, &change)) {
         return 0;
     }
-    return may_write(batch, false) ? put(batch, MDB_CURRENT, &data) : 0;
-}
-
-static int run_missing(struct batch *batch)
-{
-    const struct cfoil_bytes nothing = {NULL, 0};
-    enum cfoil_error error = CFOIL_OK;
-    MDB_val data;
-
-    enum cfoil_judgement judgement =
-        cfoil_store_judge(batch->ops[batch->at], nothing, batch->now_ms, &error);
-    if (judgement != CFOIL_JUDGE_WRITE) {
-        keep_answer(batch, judgement, nothing, error);
-        return 0;
+    if (change.moves) {
+        int rc = mdb_cursor_del(batch->cursors[found->tree], 0);
+        if (rc != 0) {
+            return rc;
+        }
     }
-    return may_write(batch, true) ? put(batch, MDB_NOOVERWRITE, &data) : 0;
+    return put(batch, tree, stays);
 }
 
-static int run_by_search(struct batch *batch)
-{
-    MDB_val key = cfoil_lmdb_val(batch->ops[batch->at]->id, CFOIL_ID_BYTES);
-    MDB_val data;
-
-    int rc = mdb_cursor_get(batch->cursor, &key, &data, MDB_SET);
-    if (rc == MDB_NOTFOUND) {
-        return run_missing(batch);
-    }
-    return rc == 0 ? run_found(batch, cfoil_lmdb_bytes(&data)) : rc;
-}
-
-/*
- * A first claim: one descent that either makes room for the record or finds the one that is there.
- * Where the write may be refused it is looked for first, so that a conflict is still answered.
- */
 static int run_op(struct batch *batch)
 {
-    const struct cfoil_op *op = batch->ops[batch->at];
-    struct cfoil_lmdb_budget before = batch->budget;
-    MDB_val data;
+    enum cfoil_error error = CFOIL_OK;
+    struct found found;
 
-    if (op->kind != CFOIL_OP_CAS || op->expect != CFOIL_EXPECT_ABSENT ||
-        batch->refusal != CFOIL_OK || batch->refused[batch->at] ||
-        !cfoil_lmdb_budget_take(&batch->budget, op->draft.len, true)) {
-        return run_by_search(batch);
+    int rc = find(batch, &found);
+    if (rc != 0) {
+        return rc;
     }
-    int rc = put(batch, MDB_NOOVERWRITE, &data);
-    if (rc == MDB_KEYEXIST) {
-        batch->budget = before;
-        return run_found(batch, cfoil_lmdb_bytes(&data));
+    enum cfoil_judgement judgement =
+        cfoil_store_judge(batch->ops[batch->at], found.bytes, batch->now_ms, &error);
+    if (judgement == CFOIL_JUDGE_WRITE) {
+        return write_draft(batch, &found);
+    }
+    keep_answer(batch, judgement, found.bytes, error);
+    return 0;
+}
+
+static int open_cursors(struct batch *batch, MDB_txn *txn)
+{
+    int rc = mdb_cursor_open(txn, batch->store->trees[CFOIL_LMDB_PENDING],
+                             &batch->cursors[CFOIL_LMDB_PENDING]);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = mdb_cursor_open(txn, batch->store->trees[CFOIL_LMDB_RECORDS],
+                         &batch->cursors[CFOIL_LMDB_RECORDS]);
+    if (rc != 0) {
+        mdb_cursor_close(batch->cursors[CFOIL_LMDB_PENDING]);
     }
     return rc;
 }
 
 static int run_all(struct batch *batch, MDB_txn *txn)
 {
-    int rc = mdb_cursor_open(txn, batch->store->records, &batch->cursor);
+    int rc = open_cursors(batch, txn);
     if (rc != 0) {
         return rc;
     }
@@ -162,7 +188,8 @@ static int run_all(struct batch *batch, MDB_txn *txn)
     }
     /* Left on the op that failed, for whoever wants to leave it out. */
     batch->at -= rc != 0 ? 1U : 0U;
-    mdb_cursor_close(batch->cursor);
+    mdb_cursor_close(batch->cursors[CFOIL_LMDB_PENDING]);
+    mdb_cursor_close(batch->cursors[CFOIL_LMDB_RECORDS]);
     return rc;
 }
 
@@ -228,7 +255,7 @@ static int prepare(struct batch *batch, MDB_txn *txn, bool *stale)
 {
     int rc = cfoil_lmdb_clock_read(batch->store, txn, stale);
     if (rc == 0) {
-        rc = cfoil_lmdb_budget_open(batch->store, batch->ops, batch->count, &batch->budget);
+        rc = cfoil_lmdb_budget_open(batch->store, txn, batch->ops, batch->count, &batch->budget);
     }
     batch->now_ms = cfoil_timebase_now(&batch->store->time);
     return rc;

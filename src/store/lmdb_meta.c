@@ -92,7 +92,17 @@ int cfoil_lmdb_clock_write(struct cfoil_store *store, MDB_txn *txn, int64_t now_
     return rc;
 }
 
-/* Makes both databases and the rows of a new store. */
+/* Opens the databases that hold records; with MDB_CREATE it makes them. */
+static int open_trees(struct cfoil_store *store, MDB_txn *txn, unsigned flags)
+{
+    int rc = mdb_dbi_open(txn, "pending", flags, &store->trees[CFOIL_LMDB_PENDING]);
+    if (rc == 0) {
+        rc = mdb_dbi_open(txn, "records", flags, &store->trees[CFOIL_LMDB_RECORDS]);
+    }
+    return rc;
+}
+
+/* Makes the databases and the rows of a new store. */
 static int make(struct cfoil_store *store, MDB_txn *txn)
 {
     uint8_t format[4];
@@ -103,7 +113,7 @@ static int make(struct cfoil_store *store, MDB_txn *txn)
     }
     int rc = mdb_dbi_open(txn, "meta", MDB_CREATE, &store->meta);
     if (rc == 0) {
-        rc = mdb_dbi_open(txn, "records", MDB_CREATE, &store->records);
+        rc = open_trees(store, txn, MDB_CREATE);
     }
     memcpy(store->store_id, store_id, sizeof(store_id));
     if (rc == 0) {
@@ -156,15 +166,6 @@ struct opening {
     uint64_t format;
 };
 
-static int open_databases(struct cfoil_store *store, MDB_txn *txn)
-{
-    int rc = mdb_dbi_open(txn, "meta", 0, &store->meta);
-    if (rc == 0) {
-        rc = mdb_dbi_open(txn, "records", 0, &store->records);
-    }
-    return rc;
-}
-
 /* In one transaction: make or open, read, and write the clock row of a new boot. */
 static int open_in(struct cfoil_store *store, MDB_txn *txn, struct opening *opening)
 {
@@ -178,15 +179,19 @@ static int open_in(struct cfoil_store *store, MDB_txn *txn, struct opening *open
         return opening->writing ? make(store, txn) : 0;
     }
     if (rc == 0) {
-        rc = open_databases(store, txn);
+        rc = mdb_dbi_open(txn, "meta", 0, &store->meta);
     }
     if (rc == 0) {
         rc = read_identity(store, txn, &opening->format);
     }
+    /* Another format may have other trees. */
     if (rc != 0 || opening->format != CFOIL_LMDB_FORMAT) {
         return rc;
     }
-    rc = cfoil_lmdb_clock_read(store, txn, &stale);
+    rc = open_trees(store, txn, 0);
+    if (rc == 0) {
+        rc = cfoil_lmdb_clock_read(store, txn, &stale);
+    }
     if (rc == 0 && stale && opening->writing) {
         rc = cfoil_lmdb_clock_write(store, txn, cfoil_timebase_now(&store->time));
     }

@@ -14,7 +14,7 @@
 
 static int configure(MDB_env *env, uint64_t map_bytes)
 {
-    int rc = mdb_env_set_maxdbs(env, 2);
+    int rc = mdb_env_set_maxdbs(env, CFOIL_LMDB_TREES + 1);
     if (rc == 0) {
         rc = mdb_env_set_maxreaders(env, CFOIL_LMDB_READERS_MAX);
     }
@@ -115,6 +115,8 @@ static enum cfoil_error confirm(struct cfoil_store *store, char *problem, size_t
                       store->place.data);
         return CFOIL_E_STORE_REPLACED;
     }
+    store->data_device = guarded.st_dev;
+    store->data_inode = guarded.st_ino;
     return CFOIL_OK;
 }
 

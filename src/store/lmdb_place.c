@@ -242,13 +242,12 @@ void cfoil_lmdb_place_remember_lock(struct cfoil_store *store)
 
 enum cfoil_error cfoil_lmdb_place_check(const struct cfoil_store *store)
 {
-    struct stat open_data;
     struct stat data;
     struct stat lock;
 
     /* A deleted file has no path, so that its link count need not be asked for. */
-    if (fstat(store->guard_fd, &open_data) != 0 || stat(store->place.data, &data) != 0 ||
-        data.st_dev != open_data.st_dev || data.st_ino != open_data.st_ino) {
+    if (stat(store->place.data, &data) != 0 || data.st_dev != store->data_device ||
+        data.st_ino != store->data_inode) {
         return CFOIL_E_STORE_REPLACED;
     }
     if (store->lock_known &&

@@ -3,20 +3,31 @@
  * lmdb:DIR, shared by its files: place (paths and what can happen to them), open, meta (identity,
  * clock), apply, space (what is left of the map), walk (lookup, scan, sweep).
  *
- *   DIR/data.mdb   two named databases:
- *     records      id (32 bytes) -> stamped record
+ *   DIR/data.mdb   three named databases:
+ *     pending      id (32 bytes) -> stamped record whose header says PROCESSING
+ *     records      id (32 bytes) -> stamped record in any other state
  *     meta         "format" -> u32; "identity" -> 16 bytes; "clock" -> offset_ms i64,
  *                  high_water_ms i64, boot id (48 bytes, zero-padded); little-endian
  *   DIR/lock.mdb   LMDB's reader table and write lock; made anew when all processes are gone
+ *
+ * Every page that a batch touches is written, and ids are random, so that each write to a large tree
+ * costs a path of its own. A claim is written twice within milliseconds; the first time it goes to
+ * `pending`, which holds what is being executed and little else, so that its pages are few and shared
+ * (docs/decisions/0009).
+ *
+ *     (nothing) --claim--> pending --settle, in doubt, withdraw, release--> records
+ *                             ^------------ claim again, renew -----------'
  *
  * Life: opened after fork, once per process and path (LMDB forbids two); closed and opened again by
  * the lane when apply says so. Records are written by one write transaction per batch, without
  * MDB_WRITEMAP, MDB_NOSYNC or MDB_NOMETASYNC: a commit is durable when it returns.
  *
- * Invariants: a result is set only after the commit, and after the files were seen to be still the
- * ones at their paths. The last pages of the map are kept for updates and for the sweeper (space).
+ * Invariants: an id stands in one of the two trees at most, because a move takes it out of one and
+ * puts it into the other in the same transaction. What does not peek stays where it was found. A
+ * result is set only after the commit, and after the files were seen to be still the ones at their
+ * paths. The last pages of the map are kept for updates and for the sweeper (space).
  *
- * Threads: as store.h; lookup touches only env, records, lookup_txn and time.
+ * Threads: as store.h; lookup touches only env, trees, lookup_txn, place and time.
  */
 #ifndef CFOIL_STORE_LMDB_STORE_H
 #define CFOIL_STORE_LMDB_STORE_H
@@ -27,12 +38,15 @@
 #include "store/clock.h"
 #include "store/judge.h"
 
-#define CFOIL_LMDB_FORMAT            1
+#define CFOIL_LMDB_FORMAT            2    /* 1 had no pending tree */
 #define CFOIL_LMDB_READERS_MAX       1022 /* two per process */
 #define CFOIL_LMDB_MAP_BYTES_DEFAULT (UINT64_C(64) << 30)
 #define CFOIL_LMDB_MAP_BYTES_MIN     (UINT64_C(1) << 20)
 #define CFOIL_LMDB_READERS_CHECK_MS  10000 /* dead readers are looked for this often */
 #define CFOIL_LMDB_SWEEP_REMOVE_MAX  128   /* removals in one write transaction of a sweep */
+
+/* The databases that hold records, in the order in which a write looks for an id. */
+enum cfoil_lmdb_tree { CFOIL_LMDB_PENDING, CFOIL_LMDB_RECORDS, CFOIL_LMDB_TREES };
 
 struct cfoil_lmdb_place {
     char *dir;
@@ -52,11 +66,13 @@ struct cfoil_store {
     struct cfoil_lmdb_place place;
     bool read_only;
     MDB_env *env;
-    MDB_dbi records;
+    MDB_dbi trees[CFOIL_LMDB_TREES];
     MDB_dbi meta;
     MDB_txn *read_txn;   /* apply's, scan's and sweep's thread; reset while not in use */
     MDB_txn *lookup_txn; /* lookup's thread; likewise */
     int guard_fd;        /* data.mdb, flocked (place) */
+    dev_t data_device;   /* of what guard_fd keeps open, so that no other file can be given them */
+    ino_t data_inode;
     bool lock_known;
     dev_t lock_device;
     ino_t lock_inode;
@@ -145,21 +161,31 @@ int cfoil_lmdb_clock_write(struct cfoil_store *store, MDB_txn *txn, int64_t now_
 /* --- space --- */
 
 struct cfoil_lmdb_budget {
-    uint64_t pages;       /* that this batch may still come to use */
-    uint64_t keep_new;    /* of which a new record must leave so many */
-    uint64_t keep_update; /* and an update so many */
+    uint64_t pages;         /* that this batch may still come to use */
+    uint64_t keep_new;      /* of which a new record must leave so many */
+    uint64_t keep_update;   /* and an update so many */
+    uint64_t pending_pages; /* of the pending tree, not counted as changed by this batch yet */
     uint64_t page_bytes;
+};
+
+/* What a record's write does to the trees. */
+struct cfoil_lmdb_change {
+    size_t record_bytes;
+    bool is_new; /* stood in neither tree */
+    bool claims; /* comes to stand in the pending tree */
+    bool moves;  /* is taken out of one tree and put into the other */
 };
 
 /* The share of the map that is kept back, in pages. */
 uint64_t cfoil_lmdb_reserve_pages(uint64_t map_pages);
 
 /* What is left, seen with the write lock held. `ops` says how much it matters. Returns LMDB's rc. */
-int cfoil_lmdb_budget_open(struct cfoil_store *store, struct cfoil_op *const *ops, size_t count,
-                           struct cfoil_lmdb_budget *budget);
+int cfoil_lmdb_budget_open(struct cfoil_store *store, MDB_txn *txn, struct cfoil_op *const *ops,
+                           size_t count, struct cfoil_lmdb_budget *budget);
 
-/* Takes a record's pages off the budget; false if it must not be written. */
-bool cfoil_lmdb_budget_take(struct cfoil_lmdb_budget *budget, size_t record_bytes, bool is_new);
+/* Takes a change's pages off the budget; false if it must not be made. */
+bool cfoil_lmdb_budget_take(struct cfoil_lmdb_budget *budget,
+                            const struct cfoil_lmdb_change *change);
 
 /* Clears dead readers and, after a full map, commits next to nothing so that freed pages count. */
 void cfoil_lmdb_make_room(struct cfoil_store *store);

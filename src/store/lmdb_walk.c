@@ -2,6 +2,11 @@
 /*
  * Reading without compare-and-swap: the event loop's lookup, listings, and the sweeper.
  *
+ * A walk goes over both trees at once, in ascending order of id:
+ *
+ *     pending   a     d   f
+ *     records     b c   e   g      --> a b c d e f g, with one cursor in each tree
+ *
  * The sweeper looks for gone records in a read transaction, which holds up nobody, and takes the
  * write lock only for a bounded number of removals, each judged again under it.
  */
@@ -26,9 +31,20 @@ static enum cfoil_error show_found(const struct cfoil_store *store, struct cfoil
     return error == CFOIL_OK ? cfoil_op_set_current(op, found) : error;
 }
 
+/* Settled records first: a replay is to cost one descent. No write comes between the two. */
+static int look_up(struct cfoil_store *store, const uint8_t *id, MDB_val *data)
+{
+    MDB_val key = cfoil_lmdb_val(id, CFOIL_ID_BYTES);
+
+    int rc = mdb_get(store->lookup_txn, store->trees[CFOIL_LMDB_RECORDS], &key, data);
+    if (rc == MDB_NOTFOUND) {
+        rc = mdb_get(store->lookup_txn, store->trees[CFOIL_LMDB_PENDING], &key, data);
+    }
+    return rc;
+}
+
 void cfoil_lmdb_lookup(struct cfoil_store *store, struct cfoil_op *op)
 {
-    MDB_val key = cfoil_lmdb_val(op->id, CFOIL_ID_BYTES);
     MDB_val data = {0, NULL};
     enum cfoil_error error = CFOIL_OK;
 
@@ -39,7 +55,7 @@ void cfoil_lmdb_lookup(struct cfoil_store *store, struct cfoil_op *op)
         return;
     }
     int64_t now_ms = cfoil_timebase_now(&store->time);
-    rc = mdb_get(store->lookup_txn, store->records, &key, &data);
+    rc = look_up(store, op->id, &data);
     cfoil_op_finish(op, CFOIL_OP_CURRENT, CFOIL_OK, now_ms);
     if (rc == 0) {
         struct cfoil_bytes found = cfoil_lmdb_bytes(&data);
@@ -55,22 +71,18 @@ void cfoil_lmdb_lookup(struct cfoil_store *store, struct cfoil_op *op)
     }
 }
 
-/* Puts the walk on the first record after `place`; NULL or all zero is the very start. */
-static int walk_start(MDB_cursor *cursor, const uint8_t *place, MDB_val *key, MDB_val *data)
-{
-    static const uint8_t zero[CFOIL_ID_BYTES];
+struct walk_side {
+    MDB_cursor *cursor;
+    MDB_val key;
+    MDB_val data;
+    bool ended;
+};
 
-    if (place == NULL || memcmp(place, zero, CFOIL_ID_BYTES) == 0) {
-        return mdb_cursor_get(cursor, key, data, MDB_FIRST);
-    }
-    *key = cfoil_lmdb_val(place, CFOIL_ID_BYTES);
-    int rc = mdb_cursor_get(cursor, key, data, MDB_SET_RANGE);
-    if (rc == 0 && key->mv_size == CFOIL_ID_BYTES &&
-        memcmp(key->mv_data, place, CFOIL_ID_BYTES) == 0) {
-        rc = mdb_cursor_get(cursor, key, data, MDB_NEXT);
-    }
-    return rc;
-}
+struct walk {
+    struct cfoil_store *store;
+    struct walk_side sides[CFOIL_LMDB_TREES];
+    struct walk_side *at; /* the side whose record is next; NULL: the end */
+};
 
 static bool is_gone(const MDB_val *data, int64_t now_ms)
 {
@@ -80,51 +92,106 @@ static bool is_gone(const MDB_val *data, int64_t now_ms)
            cfoil_record_is_gone(&head, now_ms);
 }
 
-/* Renews the read transaction with a cursor; close ends both. */
-static int walk_open(struct cfoil_store *store, MDB_cursor **cursor)
+/* The end of one tree is no error. Returns LMDB's rc. */
+static int side_move(struct walk_side *side, MDB_cursor_op op)
 {
-    int rc = mdb_txn_renew(store->read_txn);
-    if (rc != 0) {
-        return rc;
+    int rc = mdb_cursor_get(side->cursor, &side->key, &side->data, op);
+
+    side->ended = rc != 0;
+    return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+/* Puts one side on its first record after `place`; NULL or all zero is the very start. */
+static int side_start(struct walk_side *side, const uint8_t *place)
+{
+    static const uint8_t zero[CFOIL_ID_BYTES];
+
+    if (place == NULL || memcmp(place, zero, CFOIL_ID_BYTES) == 0) {
+        return side_move(side, MDB_FIRST);
     }
-    rc = mdb_cursor_open(store->read_txn, store->records, cursor);
-    if (rc != 0) {
-        mdb_txn_reset(store->read_txn);
+    side->key = cfoil_lmdb_val(place, CFOIL_ID_BYTES);
+    int rc = side_move(side, MDB_SET_RANGE);
+    if (rc == 0 && !side->ended && side->key.mv_size == CFOIL_ID_BYTES &&
+        memcmp(side->key.mv_data, place, CFOIL_ID_BYTES) == 0) {
+        rc = side_move(side, MDB_NEXT);
     }
     return rc;
 }
 
-static void walk_close(struct cfoil_store *store, MDB_cursor *cursor)
+static void walk_choose(struct walk *walk)
 {
-    mdb_cursor_close(cursor);
-    mdb_txn_reset(store->read_txn);
+    struct walk_side *pending = &walk->sides[CFOIL_LMDB_PENDING];
+    struct walk_side *records = &walk->sides[CFOIL_LMDB_RECORDS];
+
+    if (pending->ended || records->ended) {
+        walk->at = pending->ended ? records : pending;
+        walk->at = walk->at->ended ? NULL : walk->at;
+        return;
+    }
+    int order = mdb_cmp(walk->store->read_txn, walk->store->trees[CFOIL_LMDB_RECORDS],
+                        &pending->key, &records->key);
+    walk->at = order <= 0 ? pending : records;
+}
+
+static int walk_next(struct walk *walk)
+{
+    int rc = side_move(walk->at, MDB_NEXT);
+
+    walk_choose(walk);
+    return rc;
+}
+
+static void walk_close(struct walk *walk)
+{
+    for (size_t i = 0; i < CFOIL_LMDB_TREES; i++) {
+        mdb_cursor_close(walk->sides[i].cursor);
+    }
+    mdb_txn_reset(walk->store->read_txn);
+}
+
+/* Renews the read transaction and stands after `place`; close is due only after success. */
+static int walk_open(struct walk *walk, struct cfoil_store *store, const uint8_t *place)
+{
+    *walk = (struct walk){.store = store};
+    int rc = mdb_txn_renew(store->read_txn);
+    if (rc != 0) {
+        return rc;
+    }
+    for (size_t i = 0; i < CFOIL_LMDB_TREES && rc == 0; i++) {
+        rc = mdb_cursor_open(store->read_txn, store->trees[i], &walk->sides[i].cursor);
+        rc = rc == 0 ? side_start(&walk->sides[i], place) : rc;
+    }
+    if (rc != 0) {
+        walk_close(walk);
+        return rc;
+    }
+    walk_choose(walk);
+    return 0;
 }
 
 enum cfoil_error cfoil_lmdb_scan(struct cfoil_store *store, const uint8_t *cursor, uint64_t limit,
                                  cfoil_scan_visit visit, void *context)
 {
-    MDB_cursor *walk;
-    MDB_val key;
-    MDB_val data;
+    struct walk walk;
     uint64_t visited = 0;
 
-    int rc = walk_open(store, &walk);
+    int rc = walk_open(&walk, store, cursor);
     if (rc != 0) {
         return cfoil_lmdb_error(rc);
     }
     int64_t now_ms = cfoil_timebase_now(&store->time);
-    rc = walk_start(walk, cursor, &key, &data);
-    while (rc == 0 && visited < limit) {
-        if (key.mv_size == CFOIL_ID_BYTES && !is_gone(&data, now_ms)) {
+    while (rc == 0 && walk.at != NULL && visited < limit) {
+        const MDB_val *key = &walk.at->key;
+        if (key->mv_size == CFOIL_ID_BYTES && !is_gone(&walk.at->data, now_ms)) {
             visited++;
-            if (!visit(context, key.mv_data, cfoil_lmdb_bytes(&data), now_ms)) {
+            if (!visit(context, key->mv_data, cfoil_lmdb_bytes(&walk.at->data), now_ms)) {
                 break;
             }
         }
-        rc = mdb_cursor_get(walk, &key, &data, MDB_NEXT);
+        rc = walk_next(&walk);
     }
-    walk_close(store, walk);
-    return rc == MDB_NOTFOUND ? CFOIL_OK : cfoil_lmdb_error(rc);
+    walk_close(&walk);
+    return cfoil_lmdb_error(rc);
 }
 
 struct gone {
@@ -136,32 +203,33 @@ struct gone {
 static int look(struct cfoil_store *store, struct cfoil_sweep *sweep, uint64_t limit,
                 struct gone *gone)
 {
-    MDB_cursor *walk;
-    MDB_val key;
-    MDB_val data;
+    struct walk walk;
 
-    int rc = walk_open(store, &walk);
+    int rc = walk_open(&walk, store, sweep->cursor);
     if (rc != 0) {
         return rc;
     }
     int64_t now_ms = cfoil_timebase_now(&store->time);
-    rc = walk_start(walk, sweep->cursor, &key, &data);
-    while (rc == 0 && sweep->examined < limit && gone->count < CFOIL_LMDB_SWEEP_REMOVE_MAX) {
+    while (rc == 0 && walk.at != NULL && sweep->examined < limit &&
+           gone->count < CFOIL_LMDB_SWEEP_REMOVE_MAX) {
         sweep->examined++;
-        if (key.mv_size == CFOIL_ID_BYTES) {
-            memcpy(sweep->cursor, key.mv_data, CFOIL_ID_BYTES);
-            if (is_gone(&data, now_ms)) {
-                memcpy(gone->ids[gone->count++], key.mv_data, CFOIL_ID_BYTES);
+        if (walk.at->key.mv_size == CFOIL_ID_BYTES) {
+            memcpy(sweep->cursor, walk.at->key.mv_data, CFOIL_ID_BYTES);
+            if (is_gone(&walk.at->data, now_ms)) {
+                memcpy(gone->ids[gone->count++], walk.at->key.mv_data, CFOIL_ID_BYTES);
             }
         }
-        rc = mdb_cursor_get(walk, &key, &data, MDB_NEXT);
+        rc = walk_next(&walk);
     }
-    walk_close(store, walk);
-    sweep->wrapped = rc == MDB_NOTFOUND;
-    return sweep->wrapped ? 0 : rc;
+    sweep->wrapped = rc == 0 && walk.at == NULL;
+    walk_close(&walk);
+    return rc;
 }
 
-/* Removes one id if it is still gone: a claim may have taken the place meanwhile. */
+/*
+ * Removes one id from a tree if it is still gone there: a claim may have taken its place, or it may
+ * have been moved, meanwhile.
+ */
 static int remove_gone(MDB_cursor *cursor, const uint8_t *id, int64_t now_ms, uint64_t *removed)
 {
     MDB_val key = cfoil_lmdb_val(id, CFOIL_ID_BYTES);
@@ -179,24 +247,36 @@ static int remove_gone(MDB_cursor *cursor, const uint8_t *id, int64_t now_ms, ui
     return rc;
 }
 
-static int remove_in(struct cfoil_store *store, MDB_txn *txn, const struct gone *gone, size_t from,
-                     size_t count, uint64_t *removed)
+/* gone->ids[from, from + count), as far as they stand in this tree. */
+static int remove_from_tree(MDB_txn *txn, MDB_dbi tree, const struct gone *gone, size_t from,
+                            size_t count, int64_t now_ms, uint64_t *removed)
 {
     MDB_cursor *cursor;
-    bool stale;
 
-    int rc = cfoil_lmdb_clock_read(store, txn, &stale);
-    if (rc == 0) {
-        rc = mdb_cursor_open(txn, store->records, &cursor);
-    }
+    int rc = mdb_cursor_open(txn, tree, &cursor);
     if (rc != 0) {
         return rc;
     }
-    int64_t now_ms = cfoil_timebase_now(&store->time);
     for (size_t i = from; i < from + count && rc == 0; i++) {
         rc = remove_gone(cursor, gone->ids[i], now_ms, removed);
     }
     mdb_cursor_close(cursor);
+    return rc;
+}
+
+static int remove_in(struct cfoil_store *store, MDB_txn *txn, const struct gone *gone, size_t from,
+                     size_t count, uint64_t *removed)
+{
+    bool stale;
+
+    int rc = cfoil_lmdb_clock_read(store, txn, &stale);
+    if (rc != 0) {
+        return rc;
+    }
+    int64_t now_ms = cfoil_timebase_now(&store->time);
+    for (size_t i = 0; i < CFOIL_LMDB_TREES && rc == 0; i++) {
+        rc = remove_from_tree(txn, store->trees[i], gone, from, count, now_ms, removed);
+    }
     if (rc == 0 && *removed > 0 &&
         (stale || now_ms - store->high_water_ms >= CFOIL_CLOCK_MARGIN_MS)) {
         rc = cfoil_lmdb_clock_write(store, txn, now_ms);

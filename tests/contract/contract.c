@@ -107,6 +107,7 @@ static int setup_with(void **state, const char *url_format)
 
     assert_non_null(contract);
     contract->store = chosen;
+    contract->state = CFOIL_STATE_PROCESSING;
     contract->ops = chosen->ops;
     atomic_init(&contract->clock.boot_ms, CONTRACT_BOOT_MS);
     atomic_init(&contract->clock.wall_ms, CONTRACT_WALL_MS);
@@ -127,6 +128,24 @@ int contract_setup(void **state)
 int contract_setup_small(void **state)
 {
     return setup_with(state, chosen->small_format);
+}
+
+static int settled(int rc, void **state)
+{
+    struct contract *contract = *state;
+
+    contract->state = CFOIL_STATE_SUCCEEDED;
+    return rc;
+}
+
+int contract_setup_settled(void **state)
+{
+    return settled(contract_setup(state), state);
+}
+
+int contract_setup_small_settled(void **state)
+{
+    return settled(contract_setup_small(state), state);
 }
 
 int contract_teardown(void **state)
@@ -216,6 +235,12 @@ void contract_id(uint8_t *id, uint64_t number)
 struct cfoil_bytes contract_draft(struct contract *contract, uint64_t generation,
                                   int64_t gone_after_ms, size_t body_bytes)
 {
+    return contract_draft_in(contract, contract->state, generation, gone_after_ms, body_bytes);
+}
+
+struct cfoil_bytes contract_draft_in(struct contract *contract, enum cfoil_state record_state,
+                                     uint64_t generation, int64_t gone_after_ms, size_t body_bytes)
+{
     struct cfoil_draft draft = {0};
     size_t len = 0;
     uint8_t *body = malloc(body_bytes + 1);
@@ -225,7 +250,7 @@ struct cfoil_bytes contract_draft(struct contract *contract, uint64_t generation
     draft.record.generation = generation;
     draft.record.fence = 1;
     draft.record.attempt = 1;
-    draft.record.state = CFOIL_STATE_PROCESSING;
+    draft.record.state = record_state;
     memset(draft.record.owner, 0xa5, sizeof(draft.record.owner));
     draft.record.snapshot.body = cfoil_bytes_of(body, body_bytes);
     draft.form[CFOIL_TIME_UPDATED] = CFOIL_TIME_AFTER; /* the store's now */
@@ -337,6 +362,35 @@ void assert_get_fails(struct contract *contract, uint64_t number, enum cfoil_err
     contract_apply(contract, &op);
     assert_failed(&op, error);
     cfoil_op_free_current(&op);
+}
+
+static size_t places_of(struct contract *contract, uint64_t number)
+{
+    uint8_t id[CFOIL_ID_BYTES];
+
+    contract_id(id, number);
+    assert_null(contract->handle);
+    struct contract_places places = contract->store->hands->places(contract->dir, id);
+    return (places.pending ? 1U : 0U) + (places.records ? 1U : 0U);
+}
+
+static bool has_places(const struct contract *contract)
+{
+    return contract->store->hands != NULL && contract->store->hands->places != NULL;
+}
+
+void assert_stands_once(struct contract *contract, uint64_t number)
+{
+    if (has_places(contract)) {
+        assert_int_equal(places_of(contract, number), 1);
+    }
+}
+
+void assert_stands_at_most_once(struct contract *contract, uint64_t number)
+{
+    if (has_places(contract)) {
+        assert_in_range(places_of(contract, number), 0, 1);
+    }
 }
 
 uint64_t contract_seed(void)

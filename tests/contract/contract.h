@@ -29,11 +29,21 @@
 #define CONTRACT_BOOT_MS    INT64_C(5000000)
 #define HOUR_MS             INT64_C(3600000)
 
+/* Where an id stands, in a store that keeps what is being executed apart from the rest. */
+struct contract_places {
+    bool pending;
+    bool records;
+};
+
 struct contract_hands {
     /* Puts these very bytes in the record's place. */
     void (*put_raw)(const char *dir, const uint8_t *id, struct cfoil_bytes bytes);
+    /* NULL where a store has one place only. */
+    struct contract_places (*places)(const char *dir, const uint8_t *id);
     /* Sets the format number that the store carries. */
     void (*set_format)(const char *dir, uint32_t format);
+    /* Makes the store one of the format before, empty. */
+    void (*make_older)(const char *dir);
     /* In a child: write without committing, or begin to read, say so on fd, and wait for the end. */
     void (*hold_write)(const char *dir, const uint8_t *id, int ready_fd);
     void (*hold_read)(const char *dir, int ready_fd);
@@ -65,7 +75,8 @@ struct contract {
     char dir[CONTRACT_PATH_BYTES];  /* base/store */
     char url[CONTRACT_PATH_BYTES + 64];
     struct contract_clock clock;
-    bool real_clock; /* the next open takes the system's clocks instead */
+    bool real_clock;        /* the next open takes the system's clocks instead */
+    enum cfoil_state state; /* of what contract_draft makes */
     struct cfoil_store *handle;
     void *owned[4096]; /* drafts, freed at the end */
     size_t owned_count;
@@ -80,11 +91,21 @@ int contract_run(int argc, char **argv, const char *topic, const struct CMUnitTe
 /* Setup and teardown of a case; *state is the struct contract. */
 int contract_setup(void **state);
 int contract_setup_small(void **state);
+int contract_setup_settled(void **state); /* drafts are SUCCEEDED; else PROCESSING */
+int contract_setup_small_settled(void **state);
 int contract_teardown(void **state);
 
 #define CONTRACT_CASE(name) cmocka_unit_test_setup_teardown(name, contract_setup, contract_teardown)
 #define CONTRACT_CASE_SMALL(name)                                                                  \
     cmocka_unit_test_setup_teardown(name, contract_setup_small, contract_teardown)
+#define CONTRACT_CASE_SETTLED(name)                                                                \
+    {                                                                                              \
+#name " (settled)", name, contract_setup_settled, contract_teardown, NULL                  \
+    }
+#define CONTRACT_CASE_SMALL_SETTLED(name)                                                          \
+    {                                                                                              \
+#name " (settled)", name, contract_setup_small_settled, contract_teardown, NULL            \
+    }
 
 /* The store chosen on the command line. */
 const struct contract_store *contract_chosen(void);
@@ -111,6 +132,8 @@ void contract_id(uint8_t *id, uint64_t number); /* ascending with the number */
 /* A draft that is gone so long after it was applied (0: never), with a body of so many bytes. */
 struct cfoil_bytes contract_draft(struct contract *contract, uint64_t generation,
                                   int64_t gone_after_ms, size_t body_bytes);
+struct cfoil_bytes contract_draft_in(struct contract *contract, enum cfoil_state record_state,
+                                     uint64_t generation, int64_t gone_after_ms, size_t body_bytes);
 
 /* --- operations; the op's current must be freed with cfoil_op_free_current --- */
 struct cfoil_op contract_cas_op(uint64_t number, uint64_t expect, struct cfoil_bytes draft);
@@ -128,6 +151,10 @@ void assert_failed(const struct cfoil_op *op, enum cfoil_error error);
 void assert_get_shows(struct contract *contract, uint64_t number, uint64_t generation);
 void assert_get_absent(struct contract *contract, uint64_t number);
 void assert_get_fails(struct contract *contract, uint64_t number, enum cfoil_error error);
+
+/* --- places; nothing where the store has one only. The store is closed meanwhile. --- */
+void assert_stands_once(struct contract *contract, uint64_t number);
+void assert_stands_at_most_once(struct contract *contract, uint64_t number);
 
 /* --- randomness with a printed seed (CFOIL_TEST_SEED repeats a run) --- */
 uint64_t contract_seed(void);

@@ -34,6 +34,35 @@ static void put(const char *dir, const char *database, MDB_val key, MDB_val data
     mdb_env_close(env);
 }
 
+static bool stands(MDB_txn *txn, const char *tree, const uint8_t *id)
+{
+    uint8_t bytes[CFOIL_ID_BYTES];
+    MDB_val key = {sizeof(bytes), bytes};
+    MDB_val data;
+    MDB_dbi dbi;
+
+    memcpy(bytes, id, sizeof(bytes));
+    assert_int_equal(mdb_dbi_open(txn, tree, 0, &dbi), 0);
+    int rc = mdb_get(txn, dbi, &key, &data);
+    assert_true(rc == 0 || rc == MDB_NOTFOUND);
+    return rc == 0;
+}
+
+static struct contract_places places(const char *dir, const uint8_t *id)
+{
+    MDB_env *env = open_env(dir);
+    MDB_txn *txn;
+
+    assert_int_equal(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn), 0);
+    struct contract_places found = {
+        .pending = stands(txn, "pending", id),
+        .records = stands(txn, "records", id),
+    };
+    mdb_txn_abort(txn);
+    mdb_env_close(env);
+    return found;
+}
+
 static void put_raw(const char *dir, const uint8_t *id, struct cfoil_bytes bytes)
 {
     uint8_t key[CFOIL_ID_BYTES];
@@ -42,7 +71,8 @@ static void put_raw(const char *dir, const uint8_t *id, struct cfoil_bytes bytes
     assert_non_null(data);
     memcpy(key, id, sizeof(key));
     memcpy(data, bytes.data, bytes.len);
-    put(dir, "records", (MDB_val){sizeof(key), key}, (MDB_val){bytes.len, data});
+    put(dir, places(dir, id).pending ? "pending" : "records", (MDB_val){sizeof(key), key},
+        (MDB_val){bytes.len, data});
     free(data);
 }
 
@@ -53,6 +83,21 @@ static void set_format(const char *dir, uint32_t format)
                       (uint8_t)(format >> 24)};
 
     put(dir, "meta", (MDB_val){strlen(key), key}, (MDB_val){sizeof(row), row});
+}
+
+/* Format 1 had all records in one tree. */
+static void make_older(const char *dir)
+{
+    MDB_env *env = open_env(dir);
+    MDB_txn *txn;
+    MDB_dbi dbi;
+
+    assert_int_equal(mdb_txn_begin(env, NULL, 0, &txn), 0);
+    assert_int_equal(mdb_dbi_open(txn, "pending", 0, &dbi), 0);
+    assert_int_equal(mdb_drop(txn, dbi, 1), 0);
+    assert_int_equal(mdb_txn_commit(txn), 0);
+    mdb_env_close(env);
+    set_format(dir, 1);
 }
 
 static void say_ready_and_wait(int ready_fd)
@@ -99,7 +144,9 @@ static void make_stranger(const char *dir)
 
 const struct contract_hands contract_lmdb_hands = {
     .put_raw = put_raw,
+    .places = places,
     .set_format = set_format,
+    .make_older = make_older,
     .hold_write = hold_write,
     .hold_read = hold_read,
     .make_stranger = make_stranger,

@@ -31,6 +31,20 @@ static void put_raw(struct contract *contract, uint64_t number, const uint8_t *b
     contract_reopen(contract);
 }
 
+static void put_nonsense(struct contract *contract)
+{
+    put_raw(contract, 1, (const uint8_t *)"nonsense", 8);
+}
+
+/* Record 1 is claimed, or settled, and then damaged where it stands. */
+static void damage(struct contract *contract)
+{
+    uint8_t bytes[512];
+
+    (void)take_sound_bytes(contract, bytes, sizeof(bytes));
+    put_nonsense(contract);
+}
+
 static void assert_is_an_error_everywhere(struct contract *contract, enum cfoil_error error)
 {
     struct cfoil_op ops[] = {
@@ -113,7 +127,7 @@ static void the_rest_of_the_batch_is_served(void **state)
     };
     struct cfoil_op *list[] = {&ops[0], &ops[1], &ops[2], &ops[3]};
 
-    put_raw(contract, 1, (const uint8_t *)"nonsense", 8);
+    damage(contract);
     assert_int_equal(contract->ops->apply(contract->handle, list, 4), CFOIL_OK);
     assert_applied(&ops[0]);
     assert_failed(&ops[1], CFOIL_E_RECORD_CORRUPT);
@@ -141,7 +155,7 @@ static void a_scan_shows_it_and_a_sweep_leaves_it(void **state)
     struct cfoil_sweep sweep = {0};
     size_t seen = 0;
 
-    put_raw(contract, 1, (const uint8_t *)"nonsense", 8);
+    damage(contract);
     contract_pass_ms(contract, 1000 * HOUR_MS);
     assert_int_equal(contract->ops->sweep(contract->handle, &sweep, 100), CFOIL_OK);
     assert_int_equal(sweep.examined, 1);
@@ -169,15 +183,21 @@ static void a_damaged_record_past_its_end_is_not_absent(void **state)
 static void an_operator_may_overwrite_it_whatever_is_expected(void **state)
 {
     static const uint64_t expects[] = {0, 7, 12345};
+    static const enum cfoil_state ends[] = {CFOIL_STATE_PROCESSING, CFOIL_STATE_FAILED};
     struct contract *contract = *state;
 
-    for (size_t i = 0; i < 3; i++) {
-        struct cfoil_op op = contract_cas_op(1, expects[i], contract_draft(contract, 9, 1000, 600));
-        put_raw(contract, 1, (const uint8_t *)"nonsense", 8);
+    damage(contract);
+    for (size_t i = 0; i < 6; i++) {
+        struct cfoil_op op = contract_cas_op(
+            1, expects[i / 2], contract_draft_in(contract, ends[i % 2], 9, 1000, 600));
+        put_nonsense(contract);
         op.overwrite_corrupt = true;
         contract_apply(contract, &op);
         assert_applied(&op);
         assert_get_shows(contract, 1, 9);
+        contract_close(contract);
+        assert_stands_once(contract, 1);
+        contract_reopen(contract);
     }
     contract_pass_ms(contract, 1000);
     assert_get_absent(contract, 1);
@@ -193,6 +213,13 @@ int main(int argc, char **argv)
         CONTRACT_CASE(a_scan_shows_it_and_a_sweep_leaves_it),
         CONTRACT_CASE(a_damaged_record_past_its_end_is_not_absent),
         CONTRACT_CASE(an_operator_may_overwrite_it_whatever_is_expected),
+        CONTRACT_CASE_SETTLED(any_changed_byte_of_the_header_is_an_error),
+        CONTRACT_CASE_SETTLED(a_truncated_or_lengthened_record_is_an_error),
+        CONTRACT_CASE_SETTLED(a_changed_payload_is_shown_and_does_not_decode),
+        CONTRACT_CASE_SETTLED(the_rest_of_the_batch_is_served),
+        CONTRACT_CASE_SETTLED(a_scan_shows_it_and_a_sweep_leaves_it),
+        CONTRACT_CASE_SETTLED(a_damaged_record_past_its_end_is_not_absent),
+        CONTRACT_CASE_SETTLED(an_operator_may_overwrite_it_whatever_is_expected),
     };
     return contract_run(argc, argv, "corrupt", tests, sizeof(tests) / sizeof(tests[0]));
 }

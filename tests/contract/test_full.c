@@ -8,15 +8,18 @@
 #define FILL_MAX   20000
 #define BODY_BYTES 1700 /* two records to a page, so that filling takes few commits */
 
-/* Claims `count` ids from `first` on in one batch; returns how many were applied before a refusal. */
-static size_t claim_some(struct contract *contract, uint64_t first, size_t count,
-                         struct cfoil_bytes draft)
+/*
+ * Writes `count` new ids from `first` on in one batch, the two drafts by turns; returns how many were
+ * applied before a refusal.
+ */
+static size_t write_some(struct contract *contract, uint64_t first, size_t count,
+                         const struct cfoil_bytes *drafts)
 {
     struct cfoil_op ops[8];
     struct cfoil_op *list[8];
 
     for (size_t i = 0; i < count; i++) {
-        ops[i] = contract_cas_op(first + i, 0, draft);
+        ops[i] = contract_cas_op(first + i, 0, drafts[(first + i) % 2]);
         list[i] = &ops[i];
     }
     assert_int_equal(contract->ops->apply(contract->handle, list, count), CFOIL_OK);
@@ -30,16 +33,18 @@ static size_t claim_some(struct contract *contract, uint64_t first, size_t count
 }
 
 /*
- * Claims ids from `first` on until a single one is refused; returns how many were applied. A store may
- * refuse a batch for which it is not sure while it still takes one claim.
+ * Writes new ids from `first` on until a single one is refused; returns how many were applied. A store
+ * may refuse a batch for which it is not sure while it still takes one claim.
  */
-static uint64_t fill(struct contract *contract, uint64_t first, struct cfoil_bytes draft)
+static uint64_t fill_by_turns(struct contract *contract, uint64_t first, struct cfoil_bytes even,
+                              struct cfoil_bytes odd)
 {
+    const struct cfoil_bytes drafts[] = {even, odd};
     uint64_t done = 0;
     size_t batch = 8;
 
     while (done < FILL_MAX) {
-        size_t applied = claim_some(contract, first + done, batch, draft);
+        size_t applied = write_some(contract, first + done, batch, drafts);
         done += applied;
         if (applied < batch && batch == 1) {
             return done;
@@ -48,6 +53,11 @@ static uint64_t fill(struct contract *contract, uint64_t first, struct cfoil_byt
     }
     fail_msg("the store never fills up");
     return 0;
+}
+
+static uint64_t fill(struct contract *contract, uint64_t first, struct cfoil_bytes draft)
+{
+    return fill_by_turns(contract, first, draft, draft);
 }
 
 static uint64_t sweep_all(struct contract *contract)
@@ -72,7 +82,11 @@ static void a_full_store_refuses_claims_for_certain(void **state)
     struct cfoil_bytes draft = contract_draft(contract, 7, 1000, BODY_BYTES);
     uint64_t applied = fill(contract, 0, draft);
 
-    assert_in_range(applied, 100, FILL_MAX); /* 1 MiB has 256 pages; half of them, at the least */
+    /*
+     * 1 MiB has 256 pages. Settled records fill half of them, at the least; what is being executed is
+     * promised room for its outcome besides.
+     */
+    assert_in_range(applied, contract->state == CFOIL_STATE_SUCCEEDED ? 100 : 30, FILL_MAX);
     assert_get_shows(contract, applied - 1, 7);
     assert_get_absent(contract, applied);
     contract_reopen(contract);
@@ -110,24 +124,102 @@ static void a_full_store_answers_what_needs_no_room(void **state)
     }
 }
 
-static void a_claim_made_before_can_still_be_settled(void **state)
+/* Numbers 0, step, 2 * step, ... below count, in random order. */
+static size_t shuffled(uint64_t *numbers, uint64_t count, uint64_t step, uint64_t *random)
+{
+    size_t filled = 0;
+
+    for (uint64_t i = 0; i < count; i += step) {
+        size_t place = (size_t)(contract_random(random) % (filled + 1));
+        numbers[filled++] = numbers[place];
+        numbers[place] = i;
+    }
+    return filled;
+}
+
+/* Ends the claims of these numbers, one to three in a batch; every one must be applied. */
+static void end_all(struct contract *contract, const uint64_t *numbers, size_t count,
+                    struct cfoil_bytes draft, uint64_t *random)
+{
+    for (size_t done = 0; done < count;) {
+        struct cfoil_op ops[3];
+        struct cfoil_op *list[3];
+        size_t batch = 1 + (size_t)(contract_random(random) % 3);
+        batch = batch < count - done ? batch : count - done;
+        for (size_t i = 0; i < batch; i++) {
+            ops[i] = contract_cas_op(numbers[done + i], 7, draft);
+            list[i] = &ops[i];
+        }
+        cfoil_ops_sort(list, batch);
+        assert_int_equal(contract->ops->apply(contract->handle, list, batch), CFOIL_OK);
+        for (size_t i = 0; i < batch; i++) {
+            assert_applied(&ops[i]);
+        }
+        done += batch;
+    }
+}
+
+/*
+ * A store full of claims of this size, with a settled record beside each if `mixed`: in whatever order
+ * they end, each finds room for an outcome of twice its size, or is forgotten.
+ */
+static void assert_all_claims_can_end(struct contract *contract, size_t body_bytes, bool mixed,
+                                      bool forget)
+{
+    static uint64_t numbers[FILL_MAX];
+    uint64_t random = contract_seed();
+    struct cfoil_bytes claim =
+        contract_draft_in(contract, CFOIL_STATE_PROCESSING, 7, HOUR_MS, body_bytes);
+    struct cfoil_bytes beside =
+        contract_draft_in(contract, CFOIL_STATE_SUCCEEDED, 7, HOUR_MS, body_bytes);
+    size_t encoded = 2 * claim.len;
+    struct cfoil_bytes end =
+        forget ? contract_draft_in(contract, CFOIL_STATE_PROCESSING, 8, 1, body_bytes)
+               : contract_draft_in(contract, CFOIL_STATE_SUCCEEDED, 8, HOUR_MS,
+                                   encoded - (claim.len - body_bytes));
+
+    uint64_t applied = fill_by_turns(contract, 0, claim, mixed ? beside : claim);
+    size_t count = shuffled(numbers, applied, mixed ? 2 : 1, &random);
+    end_all(contract, numbers, count, end, &random);
+    contract_reopen(contract);
+    for (size_t i = 0; i < count && !forget; i++) {
+        assert_get_shows(contract, numbers[i], 8);
+    }
+}
+
+static void in_a_store_full_of_claims_all_of_them_can_be_settled(void **state)
+{
+    assert_all_claims_can_end(*state, 300, false, false);
+}
+
+static void in_a_store_full_of_large_claims_all_of_them_can_be_settled(void **state)
+{
+    assert_all_claims_can_end(*state, 900, false, false);
+}
+
+static void in_a_store_full_of_claims_all_of_them_can_be_forgotten(void **state)
+{
+    assert_all_claims_can_end(*state, 300, false, true);
+}
+
+static void beside_settled_records_all_claims_can_be_settled(void **state)
+{
+    assert_all_claims_can_end(*state, 300, true, false);
+}
+
+/* A claim of a key that failed before is a claim like any other. */
+static void a_full_store_refuses_to_run_a_failed_key_again(void **state)
 {
     struct contract *contract = *state;
-    uint64_t applied = fill(contract, 0, contract_draft(contract, 7, 1000, BODY_BYTES));
-    struct cfoil_bytes settled = contract_draft(contract, 8, 1000, BODY_BYTES + 10);
+    uint64_t applied =
+        fill(contract, 0, contract_draft_in(contract, CFOIL_STATE_FAILED, 7, 0, BODY_BYTES));
+    struct cfoil_op again = contract_cas_op(
+        1, 7, contract_draft_in(contract, CFOIL_STATE_PROCESSING, 8, 0, BODY_BYTES));
 
-    for (uint64_t i = 0; i + 3 <= applied && i < 30; i += 3) {
-        struct cfoil_op ops[] = {
-            contract_cas_op(i, 7, settled),
-            contract_cas_op(i + 1, 7, settled),
-            contract_cas_op(i + 2, 7, settled),
-        };
-        struct cfoil_op *list[] = {&ops[0], &ops[1], &ops[2]};
-        assert_int_equal(contract->ops->apply(contract->handle, list, 3), CFOIL_OK);
-        for (size_t k = 0; k < 3; k++) {
-            assert_applied(&ops[k]);
-        }
-    }
+    assert_in_range(applied, 2, FILL_MAX);
+    contract_apply(contract, &again);
+    assert_failed(&again, CFOIL_E_STORE_FULL);
+    assert_get_shows(contract, 1, 7);
 }
 
 static void conflicts_use_up_no_room(void **state)
@@ -278,15 +370,26 @@ int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         CONTRACT_CASE_SMALL(a_full_store_refuses_claims_for_certain),
+        CONTRACT_CASE_SMALL_SETTLED(a_full_store_refuses_claims_for_certain),
         CONTRACT_CASE_SMALL(a_full_store_answers_what_needs_no_room),
-        CONTRACT_CASE_SMALL(a_claim_made_before_can_still_be_settled),
+        CONTRACT_CASE_SMALL_SETTLED(a_full_store_answers_what_needs_no_room),
+        CONTRACT_CASE_SMALL(in_a_store_full_of_claims_all_of_them_can_be_settled),
+        CONTRACT_CASE_SMALL(in_a_store_full_of_large_claims_all_of_them_can_be_settled),
+        CONTRACT_CASE_SMALL(in_a_store_full_of_claims_all_of_them_can_be_forgotten),
+        CONTRACT_CASE_SMALL(beside_settled_records_all_claims_can_be_settled),
+        CONTRACT_CASE_SMALL(a_full_store_refuses_to_run_a_failed_key_again),
         CONTRACT_CASE_SMALL(after_forgetting_and_a_sweep_there_is_room_again),
+        CONTRACT_CASE_SMALL_SETTLED(after_forgetting_and_a_sweep_there_is_room_again),
         CONTRACT_CASE_SMALL(a_store_can_be_filled_and_swept_again_and_again),
+        CONTRACT_CASE_SMALL_SETTLED(a_store_can_be_filled_and_swept_again_and_again),
         CONTRACT_CASE_SMALL(a_gone_record_s_place_serves_without_a_sweep),
+        CONTRACT_CASE_SMALL_SETTLED(a_gone_record_s_place_serves_without_a_sweep),
         CONTRACT_CASE_SMALL(a_record_too_large_is_refused_and_its_neighbours_are_not),
         CONTRACT_CASE_SMALL(conflicts_use_up_no_room),
-        CONTRACT_CASE_SMALL(a_large_record_that_finds_no_room_does_not_take_the_small_ones_with_it),
+        CONTRACT_CASE_SMALL_SETTLED(
+            a_large_record_that_finds_no_room_does_not_take_the_small_ones_with_it),
         CONTRACT_CASE_SMALL(large_records_fill_it_and_leave_it_usable),
+        CONTRACT_CASE_SMALL_SETTLED(large_records_fill_it_and_leave_it_usable),
     };
     return contract_run(argc, argv, "full", tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -23,6 +23,16 @@ static uint64_t below(struct pair *pair, uint64_t limit)
     return contract_random(&pair->random) % limit;
 }
 
+/* Half of them are being executed, as where requests come in. */
+static enum cfoil_state random_state(struct pair *pair)
+{
+    static const enum cfoil_state others[] = {CFOIL_STATE_ISSUED, CFOIL_STATE_SUCCEEDED,
+                                              CFOIL_STATE_FAILED_FINAL, CFOIL_STATE_FAILED,
+                                              CFOIL_STATE_IN_DOUBT};
+
+    return below(pair, 2) == 0 ? CFOIL_STATE_PROCESSING : others[below(pair, 5)];
+}
+
 static struct cfoil_op random_op(struct pair *pair, uint8_t *bytes, size_t max)
 {
     static const size_t sizes[] = {0, 10, 100, 300, 1800, 1900, 2000, 2100, 5000};
@@ -36,7 +46,7 @@ static struct cfoil_op random_op(struct pair *pair, uint8_t *bytes, size_t max)
     }
     memset(body, (int)below(pair, 256), sizeof(body));
     draft.record.generation = pair->next_generation++;
-    draft.record.state = CFOIL_STATE_PROCESSING;
+    draft.record.state = random_state(pair);
     draft.record.snapshot.body = cfoil_bytes_of(body, sizes[below(pair, 9)]);
     if (below(pair, 5) > 0) {
         draft.record.at_ms[CFOIL_TIME_GONE_AT] = 1 + (int64_t)below(pair, 3000);
@@ -166,6 +176,15 @@ static void compare_lookup(struct pair *pair)
     }
 }
 
+static void assert_none_stands_twice(struct contract *contract)
+{
+    contract_close(contract);
+    for (uint64_t i = 0; i < IDS; i++) {
+        assert_stands_at_most_once(contract, i);
+    }
+    contract_reopen(contract);
+}
+
 static void random_operations_give_the_model_s_results(void **state)
 {
     static struct pair pair;
@@ -199,7 +218,7 @@ static void random_operations_give_the_model_s_results(void **state)
             break;
         default:
             if (pair.contract->store->hands != NULL && below(&pair, 10) == 0) {
-                contract_reopen(pair.contract);
+                assert_none_stands_twice(pair.contract);
             }
         }
     }

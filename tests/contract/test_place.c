@@ -133,11 +133,32 @@ static void a_newer_format_is_refused(void **state)
     struct contract *contract = *state;
 
     contract_close(contract);
-    contract->store->hands->set_format(contract->dir, 2);
+    contract->store->hands->set_format(contract->dir, 3);
     assert_int_equal(contract_open(contract, CFOIL_OPEN_EXISTING), CFOIL_E_STORE_VERSION);
     assert_int_equal(contract_open(contract, CFOIL_OPEN_CREATE), CFOIL_E_STORE_VERSION);
-    contract->store->hands->set_format(contract->dir, 1);
+    contract->store->hands->set_format(contract->dir, 2);
     contract_reopen(contract);
+}
+
+/* It has records where this program does not look for them, and none where it does. */
+static void an_older_format_is_refused_and_left_as_it_is(void **state)
+{
+    struct contract *contract = *state;
+    static const enum cfoil_open_mode modes[] = {CFOIL_OPEN_EXISTING, CFOIL_OPEN_CREATE,
+                                                 CFOIL_OPEN_READ_ONLY};
+    char problem[512] = "";
+
+    contract_close(contract);
+    contract->store->hands->make_older(contract->dir);
+    for (size_t i = 0; i < 3; i++) {
+        struct cfoil_store_options options = contract_options(contract, modes[i]);
+        assert_int_equal(contract->ops->open(&options, &contract->handle, problem, sizeof(problem)),
+                         CFOIL_E_STORE_VERSION);
+        assert_non_null(strstr(problem, "the store has format 1, this program knows format 2"));
+    }
+    contract->store->hands->set_format(contract->dir, 2);
+    /* Nobody made what the older one lacks. */
+    assert_int_equal(contract_open(contract, CFOIL_OPEN_EXISTING), CFOIL_E_STORE_UNAVAILABLE);
 }
 
 static void somebody_else_s_database_is_not_written_into(void **state)
@@ -339,6 +360,7 @@ int main(int argc, char **argv)
         CONTRACT_CASE(every_new_store_has_an_identity_of_its_own),
         CONTRACT_CASE(another_store_than_the_expected_one_is_refused),
         CONTRACT_CASE(a_newer_format_is_refused),
+        CONTRACT_CASE(an_older_format_is_refused_and_left_as_it_is),
         CONTRACT_CASE(somebody_else_s_database_is_not_written_into),
         CONTRACT_CASE(a_read_only_store_answers_and_refuses_to_write),
         CONTRACT_CASE(a_deleted_file_under_an_open_handle_acknowledges_nothing),

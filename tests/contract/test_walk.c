@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scan and sweep: order, bounds, cursors, and that a sweep removes what is gone and nothing else. */
+/*
+ * Scan and sweep: order, bounds, cursors, and that a sweep removes what is gone and nothing else. Claims
+ * and settled records lie mixed, whether a store keeps them apart or not.
+ */
 #include "contract.h"
 
 #define SEEN_MAX 2000
@@ -38,19 +41,29 @@ static void assert_seen(const struct seen *seen, size_t place, uint64_t number)
     assert_memory_equal(seen->ids[place], id, CFOIL_ID_BYTES);
 }
 
-/* Claims `count` ids, number i * step, in a scattered order, by batches. */
+/* Runs of three claims between runs of three settled records, and of six now and then. */
+static bool is_settled(uint64_t number)
+{
+    return number / 3 % 2 == 1 && number % 5 != 0;
+}
+
+/* Writes `count` new ids, number i * step, in a scattered order, by batches. */
 static void claim_many(struct contract *contract, size_t count, uint64_t step,
                        int64_t gone_after_ms)
 {
     static struct cfoil_op ops[CFOIL_STORE_BATCH_MAX];
     struct cfoil_op *list[CFOIL_STORE_BATCH_MAX];
-    struct cfoil_bytes draft = contract_draft(contract, 9, gone_after_ms, 30);
+    const struct cfoil_bytes drafts[] = {
+        contract_draft_in(contract, CFOIL_STATE_PROCESSING, 9, gone_after_ms, 30),
+        contract_draft_in(contract, CFOIL_STATE_SUCCEEDED, 9, gone_after_ms, 30),
+    };
 
     for (size_t done = 0; done < count;) {
         size_t batch = count - done < CFOIL_STORE_BATCH_MAX ? count - done : CFOIL_STORE_BATCH_MAX;
         for (size_t i = 0; i < batch; i++) {
             /* 7919 is prime and shares no factor with the counts used here. */
-            ops[i] = contract_cas_op((done + i) * 7919 % count * step, 0, draft);
+            uint64_t number = (done + i) * 7919 % count;
+            ops[i] = contract_cas_op(number * step, 0, drafts[is_settled(number) ? 1 : 0]);
             list[i] = &ops[i];
         }
         cfoil_ops_sort(list, batch);
@@ -210,6 +223,25 @@ static void a_sweep_step_is_bounded_and_goes_on_at_its_cursor(void **state)
     assert_false(sweep.wrapped);
 }
 
+static void sweep_steps_of_any_size_look_at_each_record_once(void **state)
+{
+    struct contract *contract = *state;
+
+    claim_many(contract, 100, 1, 0);
+    for (uint64_t limit = 1; limit < 12; limit++) {
+        struct cfoil_sweep sweep = {0};
+        uint64_t examined = 0;
+        do {
+            uint8_t id[CFOIL_ID_BYTES];
+            sweep_once(contract, &sweep, limit);
+            examined += sweep.examined;
+            contract_id(id, examined - 1);
+            assert_true(sweep.wrapped || memcmp(sweep.cursor, id, sizeof(id)) == 0);
+        } while (!sweep.wrapped);
+        assert_int_equal(examined, 100);
+    }
+}
+
 static void a_sweep_may_begin_anywhere(void **state)
 {
     struct contract *contract = *state;
@@ -260,6 +292,7 @@ int main(int argc, char **argv)
         CONTRACT_CASE(sweeping_an_empty_store_comes_round_at_once),
         CONTRACT_CASE(a_sweep_removes_all_that_is_gone_and_nothing_else),
         CONTRACT_CASE(a_sweep_step_is_bounded_and_goes_on_at_its_cursor),
+        CONTRACT_CASE(sweep_steps_of_any_size_look_at_each_record_once),
         CONTRACT_CASE(a_sweep_may_begin_anywhere),
         CONTRACT_CASE(a_record_claimed_anew_in_a_gone_one_s_place_stays),
         CONTRACT_CASE(forgetting_is_a_cas_to_a_gone_record),
