@@ -39,7 +39,7 @@ static const struct cfoil_option options[] = {
     {"--workers", "N", "worker processes, or auto (the default): one for each processor", false},
     {"--upstream-timeout", "TIME", "how long the backend may be silent (default: 60s)", false},
     {"--print-config", NULL, "print the nginx configuration and do nothing", false},
-    {"--dry-run", NULL, "not available in this version", false},
+    {"--dry-run", NULL, "only log what would be done: nothing is held, refused or replayed", false},
     {0},
 };
 

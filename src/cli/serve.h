@@ -42,6 +42,7 @@ struct cfoil_serve {
     long connections;
     char tenants[320];
     size_t route_count;
+    bool dry_run;
 };
 
 /* Reads and checks everything. Not OK: complained. Free it in any case. */

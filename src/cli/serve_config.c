@@ -105,7 +105,7 @@ static void print_servers(const struct cfoil_serve *serve, FILE *out)
                   "\n"
                   "    server {\n"
                   "        listen %s;\n"
-                  "        counterfoil on;\n"
+                  "        counterfoil %s;\n"
                   "        location / {\n"
                   "            proxy_pass http://counterfoil_backend;\n"
                   "        }\n"
@@ -123,7 +123,7 @@ static void print_servers(const struct cfoil_serve *serve, FILE *out)
                   "            return 404;\n"
                   "        }\n"
                   "    }\n",
-                  serve->listen, serve->admin);
+                  serve->listen, serve->dry_run ? "dry_run" : "on", serve->admin);
 }
 
 void cfoil_serve_config(const struct cfoil_serve *serve, FILE *out)
@@ -151,6 +151,10 @@ void cfoil_serve_announce(const struct cfoil_serve *serve, FILE *out)
     } else {
         (void)fprintf(out, "  policy      %s (%zu route%s)\n", serve->policy, serve->route_count,
                       serve->route_count == 1 ? "" : "s");
+    }
+    if (serve->dry_run) {
+        (void)fputs(
+            "  dry run     nothing is enforced: see the verdicts in access.log and the log\n", out);
     }
     (void)fprintf(out,
                   "  tenants by  %s\n"

@@ -66,10 +66,7 @@ static bool read_numbers(const struct cfoil_arguments *arguments, struct cfoil_s
         !cfoil_number_read("--workers", workers, 1, CFOIL_WORKERS_MAX, &serve->workers)) {
         return false;
     }
-    if (cfoil_flag(arguments, "--dry-run")) {
-        cfoil_complain("--dry-run is not available in this version");
-        return false;
-    }
+    serve->dry_run = cfoil_flag(arguments, "--dry-run");
     return true;
 }
 

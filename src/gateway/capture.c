@@ -45,6 +45,10 @@ ngx_http_counterfoil_header_filter(ngx_http_request_t *r)
 
     ctx = ngx_http_counterfoil_get_ctx(r);
 
+    if (ctx && ctx->dry) {
+        ngx_http_counterfoil_dry_header(r, ctx);
+    }
+
     if (ctx == NULL || ctx->state != NGX_HTTP_COUNTERFOIL_FORWARD
         || r->post_action)
     {
@@ -85,6 +89,10 @@ ngx_http_counterfoil_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
     }
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_counterfoil_module);
+
+    if (ctx && ctx->dry) {
+        ngx_http_counterfoil_dry_body(ctx, in);
+    }
 
     if (ctx == NULL || r->post_action) {
         return ngx_http_next_body_filter(r, in);
@@ -207,7 +215,7 @@ ngx_http_counterfoil_body_append(ngx_pool_t *pool,
 }
 
 
-static ngx_flag_t
+ngx_flag_t
 ngx_http_counterfoil_is_stream(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx)
 {

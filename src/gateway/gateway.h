@@ -71,8 +71,13 @@ typedef struct {
 } ngx_http_counterfoil_main_conf_t;
 
 
+#define NGX_HTTP_COUNTERFOIL_OFF      0
+#define NGX_HTTP_COUNTERFOIL_ON       1
+#define NGX_HTTP_COUNTERFOIL_DRY_RUN  2
+
+
 typedef struct {
-    ngx_flag_t            enable;
+    ngx_uint_t            mode;
 } ngx_http_counterfoil_loc_conf_t;
 
 
@@ -114,7 +119,8 @@ typedef enum {
     NGX_HTTP_COUNTERFOIL_DECIDED,
     NGX_HTTP_COUNTERFOIL_PROBE,
     NGX_HTTP_COUNTERFOIL_FORWARD,
-    NGX_HTTP_COUNTERFOIL_ANSWERED
+    NGX_HTTP_COUNTERFOIL_ANSWERED,
+    NGX_HTTP_COUNTERFOIL_DRY
 } ngx_http_counterfoil_state_e;
 
 
@@ -146,6 +152,9 @@ typedef struct {
     unsigned                      too_long:1;
     unsigned                      reported:1;
 } ngx_http_counterfoil_probe_t;
+
+
+typedef struct ngx_http_counterfoil_dry_s  ngx_http_counterfoil_dry_t;
 
 
 typedef struct {
@@ -191,6 +200,7 @@ typedef struct {
     enum cfoil_settle_status      settle_status;
 
     ngx_http_counterfoil_probe_t *probe;
+    ngx_http_counterfoil_dry_t   *dry;
 
     ngx_uint_t                    method;   /* as claimed; nginx may change it */
 
@@ -225,9 +235,13 @@ ngx_http_counterfoil_worker_t *ngx_http_counterfoil_worker(void);
 /* To be called after every call that gave the engine something to do. */
 void ngx_http_counterfoil_schedule(void);
 
-/* handler.c: the way of a request */
+/* handler.c: the way of a request. find_route: NGX_DECLINED where the policy has none for it */
 ngx_int_t ngx_http_counterfoil_handler(ngx_http_request_t *r);
 ngx_http_counterfoil_ctx_t *ngx_http_counterfoil_get_ctx(ngx_http_request_t *r);
+ngx_int_t ngx_http_counterfoil_find_route(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t **made);
+void ngx_http_counterfoil_take_result(ngx_http_counterfoil_ctx_t *ctx,
+    struct cfoil_claim *claim);
 void ngx_http_counterfoil_suspend(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx);
 void ngx_http_counterfoil_decided(void *data, struct cfoil_claim *claim);
@@ -239,6 +253,12 @@ ngx_int_t ngx_http_counterfoil_key(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx);
 ngx_int_t ngx_http_counterfoil_scope(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx);
+ngx_int_t ngx_http_counterfoil_request_view(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx, struct cfoil_request_view *view);
+ngx_int_t ngx_http_counterfoil_hash_body(ngx_http_request_t *r,
+    struct cfoil_fingerprinter *fingerprinter);
+ngx_int_t ngx_http_counterfoil_fingerprint(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx, struct cfoil_begin_request *request);
 ngx_int_t ngx_http_counterfoil_begin_request(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx, struct cfoil_begin_request *request);
 
@@ -285,6 +305,8 @@ ngx_int_t ngx_http_counterfoil_replay(ngx_http_request_t *r,
 /* guard.c: the content handler of a claimed request, and how its exchange ended */
 ngx_int_t ngx_http_counterfoil_guard(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx);
+void ngx_http_counterfoil_watch(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
 void ngx_http_counterfoil_exchange(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx, struct cfoil_exchange *exchange);
 ngx_msec_t ngx_http_counterfoil_read_timeout(ngx_http_request_t *r);
@@ -300,7 +322,24 @@ ngx_int_t ngx_http_counterfoil_filter_init(ngx_conf_t *cf);
 ngx_int_t ngx_http_counterfoil_body_append(ngx_pool_t *pool,
     ngx_http_counterfoil_body_t *body, ngx_buf_t *b, size_t max);
 
+ngx_flag_t ngx_http_counterfoil_is_stream(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
+
+/* dry_run.c: what would have been */
+ngx_int_t ngx_http_counterfoil_dry_enter(ngx_http_request_t *r);
+ngx_int_t ngx_http_counterfoil_dry_again(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
+void ngx_http_counterfoil_dry_header(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
+void ngx_http_counterfoil_dry_body(ngx_http_counterfoil_ctx_t *ctx,
+    ngx_chain_t *in);
+void ngx_http_counterfoil_dry_over(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
+void ngx_http_counterfoil_dry_init(void);
+
 /* settle.c: the end of an execution */
+enum cfoil_state ngx_http_counterfoil_outcome(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx, enum cfoil_cause *cause);
 ngx_int_t ngx_http_counterfoil_settle(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx);
 void ngx_http_counterfoil_settle_background(ngx_http_request_t *r,

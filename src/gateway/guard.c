@@ -200,6 +200,44 @@ ngx_http_counterfoil_content_handler(ngx_http_request_t *r)
 }
 
 
+/* For a dry run: only looks on. */
+static ngx_int_t
+ngx_http_counterfoil_watch_handler(ngx_http_request_t *r)
+{
+    ngx_int_t                    rc;
+    ngx_http_upstream_t         *u;
+    ngx_http_counterfoil_ctx_t  *ctx;
+
+    ctx = ngx_http_counterfoil_get_ctx(r);
+
+    rc = ctx->content_handler(r);
+
+    u = r->upstream;
+
+    if (u && u->finalize_request
+        && u->finalize_request != ngx_http_counterfoil_finalize_upstream)
+    {
+        ctx->finalize_request = u->finalize_request;
+        u->finalize_request = ngx_http_counterfoil_finalize_upstream;
+    }
+
+    return rc;
+}
+
+
+void
+ngx_http_counterfoil_watch(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx)
+{
+    if (r->content_handler
+        && r->content_handler != ngx_http_counterfoil_watch_handler)
+    {
+        ctx->content_handler = r->content_handler;
+        r->content_handler = ngx_http_counterfoil_watch_handler;
+    }
+}
+
+
 static ngx_flag_t
 ngx_http_counterfoil_was_sent(ngx_http_request_t *r)
 {

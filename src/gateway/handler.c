@@ -134,13 +134,14 @@ ngx_http_counterfoil_same_text(ngx_str_t *s, struct cfoil_bytes bytes)
 
 
 /* The claim's views do not outlive the next call on it: what is needed later is copied. */
-static void
-ngx_http_counterfoil_take_result(ngx_http_counterfoil_ctx_t *ctx)
+void
+ngx_http_counterfoil_take_result(ngx_http_counterfoil_ctx_t *ctx,
+    struct cfoil_claim *claim)
 {
     struct cfoil_bytes          first;
     const struct cfoil_result  *result;
 
-    result = cfoil_claim_result(ctx->claim);
+    result = cfoil_claim_result(claim);
 
     ctx->error = result->error;
     ctx->verdict = result->verdict;
@@ -165,8 +166,6 @@ ngx_http_counterfoil_take_result(ngx_http_counterfoil_ctx_t *ctx)
             }
         }
     }
-
-    ctx->state = NGX_HTTP_COUNTERFOIL_DECIDED;
 }
 
 
@@ -184,7 +183,9 @@ ngx_http_counterfoil_decided(void *data, struct cfoil_claim *claim)
         ngx_del_timer(&ctx->wait);
     }
 
-    ngx_http_counterfoil_take_result(ctx);
+    ngx_http_counterfoil_take_result(ctx, claim);
+    ctx->state = NGX_HTTP_COUNTERFOIL_DECIDED;
+
     ngx_http_counterfoil_resume(ctx->request, ctx);
 }
 
@@ -255,7 +256,9 @@ ngx_http_counterfoil_begin(ngx_http_request_t *r,
         return NGX_OK;
     }
 
-    if (ngx_http_counterfoil_begin_request(r, ctx, &request) != NGX_OK) {
+    if (ngx_http_counterfoil_begin_request(r, ctx, &request) != NGX_OK
+        || ngx_http_counterfoil_fingerprint(r, ctx, &request) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
@@ -269,7 +272,7 @@ ngx_http_counterfoil_begin(ngx_http_request_t *r,
     ngx_http_counterfoil_schedule();
 
     if (ready) {
-        ngx_http_counterfoil_take_result(ctx);
+        ngx_http_counterfoil_take_result(ctx, ctx->claim);
         return NGX_OK;
     }
 
@@ -322,7 +325,16 @@ ngx_http_counterfoil_handler(ngx_http_request_t *r)
     if (ctx == NULL) {
         lcf = ngx_http_get_module_loc_conf(r, ngx_http_counterfoil_module);
 
-        return lcf->enable ? ngx_http_counterfoil_enter(r) : NGX_DECLINED;
+        switch (lcf->mode) {
+
+        case NGX_HTTP_COUNTERFOIL_ON:
+            return ngx_http_counterfoil_enter(r);
+
+        case NGX_HTTP_COUNTERFOIL_DRY_RUN:
+            return ngx_http_counterfoil_dry_enter(r);
+        }
+
+        return NGX_DECLINED;
     }
 
     switch (ctx->state) {
@@ -332,6 +344,9 @@ ngx_http_counterfoil_handler(ngx_http_request_t *r)
 
     case NGX_HTTP_COUNTERFOIL_FORWARD:
         return ngx_http_counterfoil_guard(r, ctx);
+
+    case NGX_HTTP_COUNTERFOIL_DRY:
+        return ngx_http_counterfoil_dry_again(r, ctx);
 
     case NGX_HTTP_COUNTERFOIL_ANSWERED:
         return NGX_DECLINED;
@@ -347,7 +362,7 @@ ngx_http_counterfoil_handler(ngx_http_request_t *r)
 
 
 /* A context for a request of a route. NGX_DECLINED: the policy has no route for it. */
-static ngx_int_t
+ngx_int_t
 ngx_http_counterfoil_find_route(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t **made)
 {

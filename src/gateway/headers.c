@@ -273,7 +273,7 @@ ngx_http_counterfoil_strip_handler(ngx_http_request_t *r)
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_counterfoil_module);
 
-    if (!lcf->enable || r != r->main
+    if (lcf->mode != NGX_HTTP_COUNTERFOIL_ON || r != r->main
         || ngx_http_counterfoil_get_ctx(r) != NULL)
     {
         return NGX_DECLINED;

@@ -189,7 +189,7 @@ ngx_http_counterfoil_create_loc_conf(ngx_conf_t *cf)
         return NULL;
     }
 
-    lcf->enable = NGX_CONF_UNSET;
+    lcf->mode = NGX_CONF_UNSET_UINT;
 
     return lcf;
 }
@@ -203,9 +203,10 @@ ngx_http_counterfoil_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     ngx_http_counterfoil_main_conf_t  *mcf;
 
-    ngx_conf_merge_value(conf->enable, prev->enable, 0);
+    ngx_conf_merge_uint_value(conf->mode, prev->mode,
+                              NGX_HTTP_COUNTERFOIL_OFF);
 
-    if (conf->enable) {
+    if (conf->mode != NGX_HTTP_COUNTERFOIL_OFF) {
         mcf = ngx_http_conf_get_module_main_conf(cf,
                                                  ngx_http_counterfoil_module);
         mcf->used = 1;
@@ -355,28 +356,28 @@ ngx_http_counterfoil_set_enable(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     ngx_str_t  *value;
 
-    if (lcf->enable != NGX_CONF_UNSET) {
+    if (lcf->mode != NGX_CONF_UNSET_UINT) {
         return "is duplicate";
     }
 
     value = cf->args->elts;
 
     if (ngx_strcmp(value[1].data, "on") == 0) {
-        lcf->enable = 1;
+        lcf->mode = NGX_HTTP_COUNTERFOIL_ON;
         return NGX_CONF_OK;
     }
 
     if (ngx_strcmp(value[1].data, "off") == 0) {
-        lcf->enable = 0;
+        lcf->mode = NGX_HTTP_COUNTERFOIL_OFF;
         return NGX_CONF_OK;
     }
 
     if (ngx_strcmp(value[1].data, "dry_run") == 0) {
-        return "\"dry_run\" is not available in this version; write \"on\" "
-               "or \"off\"";
+        lcf->mode = NGX_HTTP_COUNTERFOIL_DRY_RUN;
+        return NGX_CONF_OK;
     }
 
-    return "takes \"on\" or \"off\"";
+    return "takes \"on\", \"off\" or \"dry_run\"";
 }
 
 
@@ -491,6 +492,8 @@ ngx_http_counterfoil_postconfiguration(ngx_conf_t *cf)
     }
 
     *h = ngx_http_counterfoil_handler;
+
+    ngx_http_counterfoil_dry_init();
 
     return ngx_http_counterfoil_filter_init(cf);
 }

@@ -219,7 +219,8 @@ ngx_http_counterfoil_fill_scope(ngx_http_counterfoil_ctx_t *ctx,
     ngx_memzero(scope, sizeof(struct cfoil_scope));
 
     scope->layer = cfoil_bytes_text("http");
-    scope->kind = CFOIL_KIND_KEY;
+    scope->kind = (ctx->state == NGX_HTTP_COUNTERFOIL_DRY)
+                  ? CFOIL_KIND_DRY_RUN : CFOIL_KIND_KEY;
     scope->tenant_class = ctx->tenant_class;
     scope->tenant = ngx_http_counterfoil_bytes(&ctx->tenant);
     scope->endpoint = ngx_http_counterfoil_bytes(&ctx->endpoint);
@@ -256,11 +257,14 @@ ngx_http_counterfoil_scope(ngx_http_request_t *r,
 
 static ngx_int_t
 ngx_http_counterfoil_hash_file(ngx_http_request_t *r,
-    ngx_http_counterfoil_worker_t *w, ngx_buf_t *b)
+    struct cfoil_fingerprinter *fingerprinter, ngx_buf_t *b)
 {
-    off_t    pos;
-    size_t   size;
-    ssize_t  n;
+    off_t                           pos;
+    size_t                          size;
+    ssize_t                         n;
+    ngx_http_counterfoil_worker_t  *w;
+
+    w = ngx_http_counterfoil_worker();
 
     for (pos = b->file_pos; pos < b->file_last; pos += n) {
         size = (size_t) ngx_min((off_t) sizeof(w->buffer), b->file_last - pos);
@@ -274,16 +278,17 @@ ngx_http_counterfoil_hash_file(ngx_http_request_t *r,
             return NGX_ERROR;
         }
 
-        cfoil_fingerprint_body(w->fingerprinter, w->buffer, (size_t) n);
+        cfoil_fingerprint_body(fingerprinter, w->buffer, (size_t) n);
     }
 
     return NGX_OK;
 }
 
 
-static ngx_int_t
+/* A body that was read whole. */
+ngx_int_t
 ngx_http_counterfoil_hash_body(ngx_http_request_t *r,
-    ngx_http_counterfoil_worker_t *w)
+    struct cfoil_fingerprinter *fingerprinter)
 {
     ngx_buf_t    *b;
     ngx_chain_t  *cl;
@@ -296,11 +301,12 @@ ngx_http_counterfoil_hash_body(ngx_http_request_t *r,
         b = cl->buf;
 
         if (ngx_buf_in_memory(b)) {
-            cfoil_fingerprint_body(w->fingerprinter, b->pos,
+            cfoil_fingerprint_body(fingerprinter, b->pos,
                                    (size_t) (b->last - b->pos));
 
         } else if (b->in_file
-                   && ngx_http_counterfoil_hash_file(r, w, b) != NGX_OK)
+                   && ngx_http_counterfoil_hash_file(r, fingerprinter, b)
+                      != NGX_OK)
         {
             return NGX_ERROR;
         }
@@ -343,16 +349,12 @@ ngx_http_counterfoil_rule_headers(ngx_http_request_t *r,
 }
 
 
-/*
- * Reads the whole request into the worker's fingerprinter. The views are the request's own, and
- * live until the fingerprint's end.
- */
-static ngx_int_t
-ngx_http_counterfoil_hash_request(ngx_http_request_t *r,
-    ngx_http_counterfoil_ctx_t *ctx, ngx_http_counterfoil_worker_t *w)
+/* What of a request is counted beside its body. The views live as long as the request. */
+ngx_int_t
+ngx_http_counterfoil_request_view(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx, struct cfoil_request_view *view)
 {
-    struct cfoil_bytes         *values;
-    struct cfoil_request_view   view;
+    struct cfoil_bytes  *values;
 
     if (ngx_http_counterfoil_rule_headers(r, ctx->route->rules, &values)
         != NGX_OK)
@@ -360,23 +362,21 @@ ngx_http_counterfoil_hash_request(ngx_http_request_t *r,
         return NGX_ERROR;
     }
 
-    ngx_memzero(&view, sizeof(view));
-    view.method = ngx_http_counterfoil_bytes(&r->method_name);
-    view.path = ngx_http_counterfoil_bytes(&ctx->path);
-    view.header_values = values;
+    ngx_memzero(view, sizeof(struct cfoil_request_view));
+    view->method = ngx_http_counterfoil_bytes(&r->method_name);
+    view->path = ngx_http_counterfoil_bytes(&ctx->path);
+    view->header_values = values;
 
     if (ctx->args.len) {
-        view.query = ngx_http_counterfoil_bytes(&ctx->args);
+        view->query = ngx_http_counterfoil_bytes(&ctx->args);
     }
 
     if (r->headers_in.content_type) {
-        view.content_type =
+        view->content_type =
                ngx_http_counterfoil_bytes(&r->headers_in.content_type->value);
     }
 
-    cfoil_fingerprint_begin(w->fingerprinter, ctx->route->rules, &view);
-
-    return ngx_http_counterfoil_hash_body(r, w);
+    return NGX_OK;
 }
 
 
@@ -391,18 +391,25 @@ ngx_http_counterfoil_rest(void *data, struct cfoil_fingerprint *fingerprint)
 
 
 /* A rule that counts a header needs the whole fingerprint: the rule-free digest has none. */
-static ngx_int_t
+ngx_int_t
 ngx_http_counterfoil_fingerprint(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx, struct cfoil_begin_request *request)
 {
     enum cfoil_error                error;
     struct cfoil_fingerprint       *fingerprint;
+    struct cfoil_request_view       view;
     ngx_http_counterfoil_worker_t  *w;
 
     w = ngx_http_counterfoil_worker();
     fingerprint = &request->origin.fingerprint;
 
-    if (ngx_http_counterfoil_hash_request(r, ctx, w) != NGX_OK) {
+    if (ngx_http_counterfoil_request_view(r, ctx, &view) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    cfoil_fingerprint_begin(w->fingerprinter, ctx->route->rules, &view);
+
+    if (ngx_http_counterfoil_hash_body(r, w->fingerprinter) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -469,6 +476,7 @@ ngx_http_counterfoil_request_id(ngx_http_request_t *r, ngx_str_t *id)
 }
 
 
+/* All but the fingerprint. */
 ngx_int_t
 ngx_http_counterfoil_begin_request(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx, struct cfoil_begin_request *request)
@@ -483,11 +491,6 @@ ngx_http_counterfoil_begin_request(ngx_http_request_t *r,
 
     ngx_memcpy(request->id, ctx->id, CFOIL_ID_BYTES);
     ngx_http_counterfoil_fill_scope(ctx, &request->origin.scope);
-
-    if (ngx_http_counterfoil_fingerprint(r, ctx, request) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
     request->origin.first_request_id =
                             ngx_http_counterfoil_bytes(&ctx->first_request_id);
 

@@ -6,7 +6,7 @@
 #include "gateway/gateway.h"
 
 
-static enum cfoil_state
+enum cfoil_state
 ngx_http_counterfoil_outcome(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx, enum cfoil_cause *cause)
 {
@@ -310,6 +310,10 @@ ngx_http_counterfoil_release(ngx_http_counterfoil_ctx_t *ctx)
 
     if (ctx->wait.timer_set) {
         ngx_del_timer(&ctx->wait);
+    }
+
+    if (ctx->dry) {
+        ngx_http_counterfoil_dry_over(ctx->request, ctx);
     }
 
     if (ctx->claim == NULL || ngx_http_counterfoil_worker() == NULL) {

@@ -44,7 +44,6 @@ routes:
     (UPSTREAM + ["--workers", "two"], ["--workers", "`two`"]),
     (UPSTREAM + ["--upstream-timeout", "60"], ["--upstream-timeout", "60s"]),
     (UPSTREAM + ["--upstream-timeout", "0s"], ["--upstream-timeout", "from 1ms"]),
-    (UPSTREAM + ["--dry-run"], ["--dry-run", "not available in this version"]),
     (UPSTREAM + ["--store", "redis://127.0.0.1"], ["not available in this version", "lmdb:DIR"]),
     (UPSTREAM + ["--store", "/var/lib/x"], ["not a store", "lmdb:DIR"]),
     (UPSTREAM + ["--store", "memory:", "--workers", "2"], ["one worker"]),
