@@ -51,13 +51,11 @@ static enum cfoil_error copy_request(struct cfoil_claim *claim,
     return CFOIL_OK;
 }
 
-enum cfoil_error cfoil_event_copy_ending(struct cfoil_event *event,
-                                         const struct cfoil_ending *ending,
-                                         struct cfoil_bytes reason, uint8_t **arena)
+enum cfoil_error cfoil_ending_copy(struct cfoil_ending *ending, struct cfoil_bytes *reason,
+                                   uint8_t **arena)
 {
-    struct cfoil_ending copy = *ending;
-    size_t bytes = copy.snapshot.headers.len + copy.snapshot.body.len + copy.resource.type.len +
-                   copy.resource.id.len + reason.len;
+    size_t bytes = ending->snapshot.headers.len + ending->snapshot.body.len +
+                   ending->resource.type.len + ending->resource.id.len + reason->len;
     if (bytes > ENDING_BYTES_MAX) {
         return CFOIL_E_LIMIT;
     }
@@ -68,18 +66,21 @@ enum cfoil_error cfoil_event_copy_ending(struct cfoil_event *event,
     }
 
     uint8_t *cursor = made;
-    move_view(&copy.snapshot.headers, &cursor);
-    move_view(&copy.snapshot.body, &cursor);
-    move_view(&copy.resource.type, &cursor);
-    move_view(&copy.resource.id, &cursor);
-    move_view(&reason, &cursor);
-    event->outcome = copy.outcome;
-    event->cause = copy.cause;
-    event->snapshot = copy.snapshot;
-    event->resource = copy.resource;
-    event->reason = reason;
+    move_view(&ending->snapshot.headers, &cursor);
+    move_view(&ending->snapshot.body, &cursor);
+    move_view(&ending->resource.type, &cursor);
+    move_view(&ending->resource.id, &cursor);
+    move_view(reason, &cursor);
     *arena = made;
     return CFOIL_OK;
+}
+
+void cfoil_event_take_ending(struct cfoil_event *event, const struct cfoil_ending *ending)
+{
+    event->outcome = ending->outcome;
+    event->cause = ending->cause;
+    event->snapshot = ending->snapshot;
+    event->resource = ending->resource;
 }
 
 void cfoil_claim_free_memory(struct cfoil_claim *claim)
@@ -161,10 +162,7 @@ static void settle_abandoned(struct cfoil_claim *claim)
     free(claim->ending_arena);
     claim->ending_arena = NULL;
     claim->main.event.kind = CFOIL_EVENT_SETTLE;
-    claim->main.event.outcome = ending.outcome;
-    claim->main.event.cause = ending.cause;
-    claim->main.event.snapshot = ending.snapshot;
-    claim->main.event.resource = ending.resource;
+    cfoil_event_take_ending(&claim->main.event, &ending);
     cfoil_claim_start_settle(claim);
 }
 
@@ -172,7 +170,7 @@ static void settle_abandoned(struct cfoil_claim *claim)
  * A prober's mark is withdrawn like a lost cas, not reported as unclear: a report that no longer
  * stands is answered like a claim, and nobody is there to execute one.
  */
-static void abandon(struct cfoil_claim *claim)
+void cfoil_claim_abandon(struct cfoil_claim *claim)
 {
     bool answered = claim->phase == CLAIM_ANSWERED;
     bool unprotected =
@@ -225,11 +223,15 @@ static void claim_finished(struct job *job, enum cfoil_error error)
     struct cfoil_claim *claim = job->context;
 
     read_result(claim, error);
+    if (claim->early) {
+        cfoil_claim_settle_early(claim);
+        return;
+    }
     if (!claim->freed) {
         claim->done(claim->done_context, claim);
         return;
     }
-    abandon(claim);
+    cfoil_claim_abandon(claim);
 }
 
 static enum cfoil_error make_claim(struct cfoil_engine *engine,
@@ -351,14 +353,16 @@ enum cfoil_error cfoil_probe_report(struct cfoil_claim *claim, enum cfoil_probe_
         return CFOIL_E_INVALID;
     }
     if (answer == CFOIL_PROBE_FOUND) {
+        struct cfoil_ending found = *ending;
+        struct cfoil_bytes reason = cfoil_bytes_of(NULL, 0);
         uint8_t *arena = NULL;
-        error =
-            cfoil_event_copy_ending(&claim->main.event, ending, cfoil_bytes_of(NULL, 0), &arena);
+        error = cfoil_ending_copy(&found, &reason, &arena);
         if (error != CFOIL_OK) {
             return error;
         }
         free(claim->ending_arena);
         claim->ending_arena = arena;
+        cfoil_event_take_ending(&claim->main.event, &found);
     }
     claim->main.event.kind = kinds[answer];
     claim->main.event.asked_ms = claim->result.now_ms;
@@ -385,5 +389,5 @@ void cfoil_claim_free(struct cfoil_claim *claim, enum cfoil_state unsettled, enu
     if (claim->phase == CLAIM_BEGINNING || claim->phase == CLAIM_REPORTING) {
         return;
     }
-    abandon(claim);
+    cfoil_claim_abandon(claim);
 }

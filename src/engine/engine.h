@@ -172,8 +172,10 @@ typedef void (*cfoil_settle_done)(void *context, struct cfoil_claim *claim,
                                   enum cfoil_settle_status status);
 
 /*
- * Settles an executing claim (verdict EXECUTE, or one executed without protection under `open`).
- * done is called once, unless the claim is freed before; the settle goes on either way. Errors:
+ * Settles an executing claim (verdict EXECUTE, or one executed without protection under `open`, where
+ * the begin may still be without an answer: its done is then called no more, and the settle waits for
+ * it, to be refused if it is no execution). done is called once, unless the claim is freed before; the
+ * settle goes on either way. Errors:
  * INVALID (not executing, or settled already), LIMIT (the snapshot does not fit), NO_MEMORY: then
  * nothing was started, and the host may settle without a snapshot.
  */

@@ -98,6 +98,8 @@ struct cfoil_claim {
     uint8_t *arena; /* the request's bytes */
     size_t arena_capacity;
     uint8_t *ending_arena; /* the ending's bytes */
+    bool early;            /* settled before its begin had an answer: ending waits for it */
+    struct cfoil_ending ending;
     cfoil_claim_done done;
     cfoil_settle_done settle_done;
     void *done_context;
@@ -167,13 +169,17 @@ void cfoil_claim_start_settle(struct cfoil_claim *claim);
 void cfoil_claim_start_withdraw(struct cfoil_claim *claim);
 void cfoil_claim_renewed(struct job *job, enum cfoil_error error);
 
+void cfoil_claim_settle_early(struct cfoil_claim *claim);
+void cfoil_claim_abandon(struct cfoil_claim *claim);
+
 /*
- * Copies what the views in ending hold into one malloc'd arena and points `event` there. Errors:
+ * Copies what the views in ending and reason hold into one malloc'd arena and points them there. Errors:
  * LIMIT (it would not fit a record), NO_MEMORY; then nothing was changed.
  */
-CFOIL_MUST_CHECK enum cfoil_error cfoil_event_copy_ending(struct cfoil_event *event,
-                                                          const struct cfoil_ending *ending,
-                                                          struct cfoil_bytes reason,
-                                                          uint8_t **arena);
+CFOIL_MUST_CHECK enum cfoil_error cfoil_ending_copy(struct cfoil_ending *ending,
+                                                    struct cfoil_bytes *reason, uint8_t **arena);
+
+/* Makes the event that of an ending, whose views it takes over. */
+void cfoil_event_take_ending(struct cfoil_event *event, const struct cfoil_ending *ending);
 
 #endif

@@ -58,10 +58,11 @@ static enum cfoil_error fill_event(struct act *act, struct cfoil_engine *engine,
 
     *own = *event;
     memset(&own->origin, 0, sizeof(own->origin));
-    enum cfoil_error error = cfoil_event_copy_ending(own, &ending, event->reason, &act->arena);
+    enum cfoil_error error = cfoil_ending_copy(&ending, &own->reason, &act->arena);
     if (error != CFOIL_OK) {
         return error;
     }
+    cfoil_event_take_ending(own, &ending);
     error = cfoil_engine_random(engine, own->owner, sizeof(own->owner));
     if (error != CFOIL_OK) {
         return error;

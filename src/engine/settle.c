@@ -195,34 +195,64 @@ void cfoil_claim_settle_wait(struct timer *timer)
     tell_settled(claim, CFOIL_SETTLE_UNCONFIRMED);
 }
 
-/* Executing, or executed without protection because the store did not serve (open). */
+/*
+ * Executing; executed without protection because the store did not serve (open); or because it had
+ * not answered yet, and may still do.
+ */
 static bool may_settle(const struct cfoil_claim *claim)
 {
-    return claim->phase == CLAIM_EXECUTING ||
+    return claim->phase == CLAIM_EXECUTING || (claim->phase == CLAIM_BEGINNING && !claim->early) ||
            (claim->phase == CLAIM_ANSWERED && claim->result.error != CFOIL_OK);
+}
+
+static void begin_settle(struct cfoil_claim *claim)
+{
+    claim->main.event.kind = CFOIL_EVENT_SETTLE;
+    cfoil_event_take_ending(&claim->main.event, &claim->ending);
+    cfoil_claim_start_settle(claim);
+}
+
+/* The begin of a claim that was settled meanwhile has its answer. */
+void cfoil_claim_settle_early(struct cfoil_claim *claim)
+{
+    claim->early = false;
+    if (may_settle(claim)) {
+        begin_settle(claim);
+        return;
+    }
+    claim->engine->stats.settle_refused++;
+    if (claim->freed) {
+        cfoil_claim_abandon(claim);
+    } else {
+        tell_settled(claim, CFOIL_SETTLE_REFUSED);
+    }
 }
 
 enum cfoil_error cfoil_settle(struct cfoil_claim *claim, const struct cfoil_ending *ending,
                               cfoil_settle_done done, void *context)
 {
-    struct cfoil_event *event = &claim->main.event;
+    struct cfoil_ending copy = *ending;
+    struct cfoil_bytes reason = cfoil_bytes_of(NULL, 0);
     uint8_t *arena = NULL;
 
     if (!may_settle(claim)) {
         return CFOIL_E_INVALID;
     }
-    enum cfoil_error error =
-        cfoil_event_copy_ending(event, ending, cfoil_bytes_of(NULL, 0), &arena);
+    enum cfoil_error error = cfoil_ending_copy(&copy, &reason, &arena);
     if (error != CFOIL_OK) {
         return error;
     }
     free(claim->ending_arena);
     claim->ending_arena = arena;
-    event->kind = CFOIL_EVENT_SETTLE;
+    claim->ending = copy;
     claim->settle_done = done;
     claim->done_context = context;
     cfoil_timer_arm(&claim->engine->timers, &claim->wait,
                     cfoil_engine_now_ms(claim->engine) + claim->engine->settle_wait_ms);
-    cfoil_claim_start_settle(claim);
+    if (claim->phase == CLAIM_BEGINNING) {
+        claim->early = true;
+        return CFOIL_OK;
+    }
+    begin_settle(claim);
     return CFOIL_OK;
 }

@@ -179,6 +179,14 @@ ngx_http_counterfoil_decided(void *data, struct cfoil_claim *claim)
         return;
     }
 
+    if (ctx->unprotected) {
+
+        /* too late for the request, in time for its settle */
+
+        ngx_http_counterfoil_schedule();
+        return;
+    }
+
     if (ctx->wait.timer_set) {
         ngx_del_timer(&ctx->wait);
     }
@@ -191,8 +199,9 @@ ngx_http_counterfoil_decided(void *data, struct cfoil_claim *claim)
 
 
 /*
- * The store has not answered a begin for as long as a settle may take: the client is told so, and
- * the engine ends the claim as FAILED should it still be applied, for nothing was sent.
+ * The store has not answered a begin for as long as a settle may take. Under `closed` the client
+ * is told so, and the engine ends the claim as FAILED should it still be applied, for nothing was
+ * sent. Under `open` the request is let through, and the claim kept to settle it by (R12).
  */
 static void
 ngx_http_counterfoil_begin_timeout(ngx_event_t *ev)
@@ -205,10 +214,12 @@ ngx_http_counterfoil_begin_timeout(ngx_event_t *ev)
                   "counterfoil: route \"%s\": the store does not answer",
                   ctx->route->name);
 
-    cfoil_claim_free(ctx->claim, CFOIL_STATE_FAILED, CFOIL_CAUSE_NONE);
-    ctx->claim = NULL;
+    if (!ctx->route->store_open) {
+        cfoil_claim_free(ctx->claim, CFOIL_STATE_FAILED, CFOIL_CAUSE_NONE);
+        ctx->claim = NULL;
 
-    ngx_http_counterfoil_schedule();
+        ngx_http_counterfoil_schedule();
+    }
 
     ctx->error = CFOIL_E_STORE_UNAVAILABLE;
     ctx->state = NGX_HTTP_COUNTERFOIL_DECIDED;
@@ -217,16 +228,11 @@ ngx_http_counterfoil_begin_timeout(ngx_event_t *ev)
 }
 
 
-/* Under `open` the request would be executed all the same, and settled by the claim we wait for. */
 static void
 ngx_http_counterfoil_bound_begin(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx)
 {
     ngx_http_counterfoil_main_conf_t  *mcf;
-
-    if (ctx->route->store_open) {
-        return;
-    }
 
     mcf = ngx_http_get_module_main_conf(r, ngx_http_counterfoil_module);
 
