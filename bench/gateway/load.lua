@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What every connection sends: a payment with a key of its own (KEYS=random), or one of the first
 -- KEYS numbered keys. Counts answers that are not what EXPECT says, so that no ratio is printed over
--- errors: "201" is any 201, "first" a 201 that is no replay, "replay" a replayed 201.
+-- errors: "201" is any 201, "first" a 201 that is no replay, "replay" a replayed 201. With PAUSE_MS
+-- every connection rests that long before a request, give or take a half.
 local keys = os.getenv("KEYS") or "random"
 local expect = os.getenv("EXPECT") or "201"
 local threads = {}
@@ -16,6 +17,13 @@ function init()
   wrong = 0
   counter = 0
   body = '{"order_id":"o-1","amount":4200,"currency":"CNY","items":[{"sku":"a-1","qty":2}]}'
+end
+
+if tonumber(os.getenv("PAUSE_MS") or "0") > 0 then
+  local pause_ms = tonumber(os.getenv("PAUSE_MS"))
+  function delay()
+    return math.random(math.floor(pause_ms / 2), math.ceil(pause_ms * 3 / 2))
+  end
 end
 
 local function hex4()
@@ -33,7 +41,7 @@ function request()
   else
     key = string.format("%08d-0000-4000-8000-000000000000", math.random(0, tonumber(keys) - 1))
   end
-  return wrk.format("POST", "/api/payments",
+  return wrk.format("POST", os.getenv("TARGET") or "/api/payments",
                     { ["Content-Type"] = "application/json", ["Idempotency-Key"] = key }, body)
 end
 

@@ -25,9 +25,10 @@ static void move_view(struct cfoil_bytes *view, uint8_t **cursor)
 static enum cfoil_error copy_request(struct cfoil_claim *claim,
                                      const struct cfoil_begin_request *request)
 {
-    struct cfoil_origin *origin = &claim->request.origin;
+    struct cfoil_origin *origin = &claim->main.event.origin;
 
-    claim->request = *request;
+    *origin = request->origin;
+    claim->main.event.terms = request->terms;
     origin->attempt = 0;
     origin->fence = 0;
     origin->life_ms = 0;
@@ -86,9 +87,13 @@ void cfoil_event_take_ending(struct cfoil_event *event, const struct cfoil_endin
 void cfoil_claim_free_memory(struct cfoil_claim *claim)
 {
     cfoil_job_free(&claim->main);
-    cfoil_job_free(&claim->renew);
+    if (claim->renew != NULL) {
+        cfoil_job_free(claim->renew);
+        free(claim->renew);
+    }
     free(claim->arena);
     free(claim->ending_arena);
+    free(claim->early);
     free(claim);
 }
 
@@ -99,7 +104,9 @@ static bool keep_memory(struct cfoil_engine *engine, struct cfoil_claim *claim)
         return false;
     }
     cfoil_job_trim(&claim->main);
-    cfoil_job_trim(&claim->renew);
+    if (claim->renew != NULL) {
+        cfoil_job_trim(claim->renew);
+    }
     engine->spares[engine->spare_count++] = claim;
     return true;
 }
@@ -113,6 +120,8 @@ static void destroy(struct cfoil_claim *claim)
     engine->claims--;
     free(claim->ending_arena);
     claim->ending_arena = NULL;
+    free(claim->early);
+    claim->early = NULL;
     bool kept = !engine->closed && keep_memory(engine, claim);
     cfoil_work_remove(&claim->work);
     if (!kept) {
@@ -136,18 +145,24 @@ static struct cfoil_claim *take_memory(struct cfoil_engine *engine)
     return claim;
 }
 
+/* An operation of the claim is with the lane. */
+static bool is_active(const struct cfoil_claim *claim)
+{
+    return claim->main.active || (claim->renew != NULL && claim->renew->active);
+}
+
 static void claim_drop(struct work *work)
 {
     struct cfoil_claim *claim = (struct cfoil_claim *)work;
 
-    if (!claim->main.active && !claim->renew.active) {
+    if (!is_active(claim)) {
         destroy(claim);
     }
 }
 
 void cfoil_claim_release_if_over(struct cfoil_claim *claim)
 {
-    if (claim->freed && !claim->main.active && !claim->renew.active &&
+    if (claim->freed && !is_active(claim) &&
         (claim->phase == CLAIM_OVER || claim->phase == CLAIM_ANSWERED)) {
         claim->engine->busy--;
         destroy(claim);
@@ -197,10 +212,10 @@ static void read_result(struct cfoil_claim *claim, enum cfoil_error error)
         claim->engine->stats.begin_failed++;
         return;
     }
-    result->verdict = job->effect.verdict;
-    result->body_differs = job->effect.body_differs;
-    result->other_rules = job->effect.other_rules;
-    result->retry_after_ms = job->effect.retry_after_ms;
+    result->verdict = job->decision.verdict;
+    result->body_differs = job->decision.body_differs;
+    result->other_rules = job->decision.other_rules;
+    result->retry_after_ms = job->decision.retry_after_ms;
     claim->engine->stats.verdicts[result->verdict]++;
     if (job->has_known) {
         result->record = &job->known;
@@ -223,7 +238,7 @@ static void claim_finished(struct job *job, enum cfoil_error error)
     struct cfoil_claim *claim = job->context;
 
     read_result(claim, error);
-    if (claim->early) {
+    if (claim->early != NULL) {
         cfoil_claim_settle_early(claim);
         return;
     }
@@ -251,11 +266,8 @@ static enum cfoil_error make_claim(struct cfoil_engine *engine,
     engine->claims++;
     cfoil_work_add(engine, &claim->work, claim_drop);
     cfoil_job_init(&claim->main, &claim->work, request->id);
-    cfoil_job_init(&claim->renew, &claim->work, request->id);
     claim->main.context = claim;
-    claim->renew.context = claim;
     claim->main.finish = claim_finished;
-    claim->renew.finish = cfoil_claim_renewed;
     claim->pace = (struct timer){.fire = cfoil_claim_pace, .context = claim};
     claim->wait = (struct timer){.fire = cfoil_claim_settle_wait, .context = claim};
 
@@ -273,10 +285,9 @@ static enum cfoil_error make_claim(struct cfoil_engine *engine,
 }
 
 /* The digests that the host left to us: from the record that was found, or from the host. */
-static enum cfoil_error complete_fingerprint(struct cfoil_claim *claim)
+static enum cfoil_error complete_fingerprint(struct job *job,
+                                             const struct cfoil_begin_request *request)
 {
-    const struct cfoil_begin_request *request = &claim->request;
-    struct job *job = &claim->main;
     struct cfoil_fingerprint *asked = &job->event.origin.fingerprint;
 
     if (request->rest == NULL ||
@@ -298,8 +309,6 @@ enum cfoil_error cfoil_begin(struct cfoil_engine *engine, const struct cfoil_beg
 
     struct cfoil_event *event = &made->main.event;
     event->kind = CFOIL_EVENT_CLAIM;
-    event->origin = made->request.origin;
-    event->terms = request->terms;
     memcpy(event->owner, made->owner, CFOIL_OWNER_BYTES);
     made->done = done;
     made->done_context = context;
@@ -307,7 +316,7 @@ enum cfoil_error cfoil_begin(struct cfoil_engine *engine, const struct cfoil_beg
 
     enum cfoil_error found = CFOIL_OK;
     cfoil_job_look_up(&made->main, &found);
-    error = complete_fingerprint(made);
+    error = complete_fingerprint(&made->main, request);
     if (error != CFOIL_OK) {
         destroy(made);
         return error;

@@ -41,6 +41,9 @@ static void release(struct cfoil_engine *engine)
     for (size_t i = 0; i < engine->spare_count; i++) {
         cfoil_claim_free_memory(engine->spares[i]);
     }
+    for (size_t i = 0; i < engine->draft_count; i++) {
+        free(engine->drafts[i].bytes);
+    }
     free(engine->timers.heap);
     free(engine);
 }

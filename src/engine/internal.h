@@ -10,7 +10,8 @@
 #include "engine/engine.h"
 
 #define CFOIL_SPARE_CLAIMS_MAX 128         /* claims kept for the next requests */
-#define CFOIL_SPARE_BYTES_MAX  (16 * 1024) /* of each buffer that a spare claim keeps */
+#define CFOIL_SPARE_DRAFTS_MAX 128         /* buffers kept for the next drafts */
+#define CFOIL_SPARE_BYTES_MAX  (16 * 1024) /* of each buffer that is kept */
 
 /* Due times in a binary heap. A timer knows its place, so that it can leave from the middle. */
 struct timer {
@@ -37,6 +38,14 @@ struct work {
     void (*drop)(struct work *work);
 };
 
+/* What a step said, without the record it made. */
+struct decision {
+    enum cfoil_verdict verdict;
+    bool body_differs;
+    bool other_rules;
+    int64_t retry_after_ms;
+};
+
 /*
  * A job carries one event to one record:
  *
@@ -46,8 +55,10 @@ struct work {
  *                 |--UNKNOWN--> get --CURRENT--> step (the same owner is recognised)
  *                 '--FAILED--> finish with the error
  *
- * `known` is the record as last seen or written; its views point into op.current, the claim's arena
- * or the event, all of which live as long as the job. finish is called from job_complete, last.
+ * `known` is the record as last seen or written, and while a cas is under way what that would make of
+ * it (has_known is false then); its views point into op.current, the claim's arena or the event, all of
+ * which live as long as the job. `decision` is what the last step said. finish is called from
+ * job_complete, last.
  */
 struct job {
     struct cfoil_engine *engine;
@@ -61,13 +72,14 @@ struct job {
     int64_t now_ms; /* store time last told */
     unsigned cas_attempts;
     unsigned unknown_attempts;
-    uint8_t *draft;
+    uint8_t *draft; /* borrowed from the engine from the first encode to the job's end */
     size_t draft_capacity;
     void (*finish)(struct job *job, enum cfoil_error error);
     void *context;
     /* Always written before they are read, so that an init leaves them as they are. */
-    struct cfoil_effect effect;
+    struct decision decision;
     struct cfoil_record known;
+    enum cfoil_time_form form[CFOIL_TIME_COUNT]; /* of known's times, while its cas is under way */
 };
 
 enum claim_phase {
@@ -93,18 +105,21 @@ struct cfoil_claim {
     struct timer wait; /* settle_wait */
     int64_t pause_ms;
     struct cfoil_result result;
-    struct cfoil_begin_request request; /* views into arena */
     uint8_t owner[CFOIL_OWNER_BYTES];
     uint8_t *arena; /* the request's bytes */
     size_t arena_capacity;
-    uint8_t *ending_arena; /* the ending's bytes */
-    bool early;            /* settled before its begin had an answer: ending waits for it */
-    struct cfoil_ending ending;
+    uint8_t *ending_arena;      /* the ending's bytes */
+    struct cfoil_ending *early; /* settled before its begin had an answer, for which this waits */
     cfoil_claim_done done;
     cfoil_settle_done settle_done;
     void *done_context;
-    struct job main; /* the jobs last: what is before them is zeroed in one go */
-    struct job renew;
+    struct job main;   /* the jobs last: what is before them is zeroed in one go */
+    struct job *renew; /* NULL until the first renewal, which most claims never see */
+};
+
+struct spare_draft {
+    uint8_t *bytes;
+    size_t capacity;
 };
 
 struct cfoil_engine {
@@ -123,6 +138,9 @@ struct cfoil_engine {
     size_t entropy_left;
     struct cfoil_claim *spares[CFOIL_SPARE_CLAIMS_MAX]; /* destroyed, their memory kept */
     size_t spare_count;
+    struct spare_draft drafts[CFOIL_SPARE_DRAFTS_MAX];
+    size_t draft_count;
+    struct cfoil_effect effect; /* of one step; nothing of it outlives advance */
 };
 
 /*

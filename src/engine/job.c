@@ -11,14 +11,10 @@ void cfoil_job_init(struct job *job, struct work *work, const uint8_t *id)
 {
     uint8_t *current = job->op.current;
     size_t current_capacity = job->op.current_capacity;
-    uint8_t *draft = job->draft;
-    size_t draft_capacity = job->draft_capacity;
 
-    memset(job, 0, offsetof(struct job, effect));
+    memset(job, 0, offsetof(struct job, decision));
     job->op.current = current;
     job->op.current_capacity = current_capacity;
-    job->draft = draft;
-    job->draft_capacity = draft_capacity;
     job->engine = work->engine;
     job->work = work;
     memcpy(job->op.id, id, CFOIL_ID_BYTES);
@@ -26,9 +22,29 @@ void cfoil_job_init(struct job *job, struct work *work, const uint8_t *id)
     job->op.context = job;
 }
 
-static void free_draft(struct job *job)
+/* Requests wait for their backends for long, and for the store for moments: drafts go round. */
+static void take_draft(struct job *job)
 {
-    free(job->draft);
+    struct cfoil_engine *engine = job->engine;
+
+    if (job->draft == NULL && engine->draft_count > 0) {
+        const struct spare_draft *spare = &engine->drafts[--engine->draft_count];
+        job->draft = spare->bytes;
+        job->draft_capacity = spare->capacity;
+    }
+}
+
+static void give_draft(struct job *job)
+{
+    struct cfoil_engine *engine = job->engine;
+
+    if (job->draft != NULL && job->draft_capacity <= CFOIL_SPARE_BYTES_MAX &&
+        engine->draft_count < CFOIL_SPARE_DRAFTS_MAX) {
+        engine->drafts[engine->draft_count++] =
+            (struct spare_draft){job->draft, job->draft_capacity};
+    } else {
+        free(job->draft);
+    }
     job->draft = NULL;
     job->draft_capacity = 0;
 }
@@ -38,15 +54,13 @@ void cfoil_job_trim(struct job *job)
     if (job->op.current_capacity > CFOIL_SPARE_BYTES_MAX) {
         cfoil_op_free_current(&job->op);
     }
-    if (job->draft_capacity > CFOIL_SPARE_BYTES_MAX) {
-        free_draft(job);
-    }
 }
 
 void cfoil_job_free(struct job *job)
 {
     cfoil_op_free_current(&job->op);
-    free_draft(job);
+    free(job->draft);
+    job->draft = NULL;
 }
 
 bool cfoil_error_is_passing(enum cfoil_error error)
@@ -77,23 +91,23 @@ static void submit(struct job *job, enum cfoil_op_kind kind)
     cfoil_lane_submit(job->engine->lane, &job->op);
 }
 
-static enum cfoil_error encode(struct job *job)
+static enum cfoil_error encode(struct job *job, const struct cfoil_draft *next)
 {
+    take_draft(job);
     enum cfoil_error error =
-        cfoil_draft_encode(&job->effect.next, job->draft, job->draft_capacity, &job->op.draft.len);
+        cfoil_draft_encode(next, job->draft, job->draft_capacity, &job->op.draft.len);
     if (error != CFOIL_E_BUFFER_SMALL) {
         return error;
     }
 
-    size_t bytes = cfoil_draft_encoded_bytes(&job->effect.next);
+    size_t bytes = cfoil_draft_encoded_bytes(next);
     uint8_t *draft = realloc(job->draft, bytes);
     if (draft == NULL) {
         return CFOIL_E_NO_MEMORY;
     }
     job->draft = draft;
     job->draft_capacity = bytes;
-    return cfoil_draft_encode(&job->effect.next, job->draft, job->draft_capacity,
-                              &job->op.draft.len);
+    return cfoil_draft_encode(next, job->draft, job->draft_capacity, &job->op.draft.len);
 }
 
 /* A prober that leaves clears its mark: where the record is gone too, there is none (R12 is about a
@@ -119,17 +133,24 @@ static bool advance(struct job *job, enum cfoil_error *error)
             return true;
         }
     }
-    cfoil_step(job->has_known ? &job->known : NULL, job->now_ms, &job->event, &job->effect);
-    *error = job->effect.error;
-    if (job->effect.action != CFOIL_ACTION_WRITE) {
+    struct cfoil_effect *effect = &job->engine->effect;
+    cfoil_step(job->has_known ? &job->known : NULL, job->now_ms, &job->event, effect);
+    job->decision = (struct decision){effect->verdict, effect->body_differs, effect->other_rules,
+                                      effect->retry_after_ms};
+    *error = effect->error;
+    if (effect->action != CFOIL_ACTION_WRITE) {
         return true;
     }
-    *error = encode(job);
+    *error = encode(job, &effect->next);
     if (*error != CFOIL_OK) {
+        give_draft(job);
         return true;
     }
+    job->known = effect->next.record;
+    memcpy(job->form, effect->next.form, sizeof(job->form));
+    job->has_known = false;
     job->op.draft.data = job->draft;
-    job->op.expect = job->effect.expect;
+    job->op.expect = effect->expect;
     submit(job, CFOIL_OP_CAS);
     return false;
 }
@@ -152,14 +173,12 @@ static enum cfoil_error take_current(struct job *job)
 /* The record as it stands after our cas was applied. */
 static void take_applied(struct job *job)
 {
-    const struct cfoil_draft *next = &job->effect.next;
+    int64_t *at_ms = job->known.at_ms;
 
     job->now_ms = job->op.now_ms;
-    job->known = next->record;
     job->has_known = true;
     for (size_t i = 0; i < CFOIL_TIME_COUNT; i++) {
-        job->known.at_ms[i] =
-            cfoil_time_resolve(next->form[i], next->record.at_ms[i], job->op.now_ms);
+        at_ms[i] = cfoil_time_resolve(job->form[i], at_ms[i], job->op.now_ms);
     }
 }
 
@@ -288,5 +307,6 @@ static void job_complete(struct cfoil_op *op)
     }
     job->active = false;
     job->engine->busy--;
+    give_draft(job);
     job->finish(job, error);
 }

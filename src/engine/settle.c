@@ -11,18 +11,35 @@
 
 void cfoil_claim_arm_renewal(struct cfoil_claim *claim)
 {
-    int64_t every_ms = claim->request.terms.lease_ms / RENEWALS_PER_LEASE;
+    int64_t every_ms = claim->main.event.terms.lease_ms / RENEWALS_PER_LEASE;
 
     cfoil_timer_arm(&claim->engine->timers, &claim->pace,
                     cfoil_engine_now_ms(claim->engine) + (every_ms > 0 ? every_ms : 1));
 }
 
+/* The claim's job for renewals, made for the first one. NULL: no memory is left. */
+static struct job *renewal_of(struct cfoil_claim *claim)
+{
+    if (claim->renew == NULL) {
+        claim->renew = calloc(1, sizeof(*claim->renew));
+        if (claim->renew == NULL) {
+            return NULL;
+        }
+    }
+    if (!claim->renew->active) {
+        cfoil_job_init(claim->renew, &claim->work, claim->main.op.id);
+        claim->renew->context = claim;
+        claim->renew->finish = cfoil_claim_renewed;
+    }
+    return claim->renew;
+}
+
 static void start_renewal(struct cfoil_claim *claim)
 {
-    struct job *renew = &claim->renew;
+    struct job *renew = renewal_of(claim);
     enum cfoil_error error = CFOIL_OK;
 
-    if (renew->active) {
+    if (renew == NULL || renew->active) {
         cfoil_claim_arm_renewal(claim);
         return;
     }
@@ -201,23 +218,27 @@ void cfoil_claim_settle_wait(struct timer *timer)
  */
 static bool may_settle(const struct cfoil_claim *claim)
 {
-    return claim->phase == CLAIM_EXECUTING || (claim->phase == CLAIM_BEGINNING && !claim->early) ||
+    return claim->phase == CLAIM_EXECUTING ||
+           (claim->phase == CLAIM_BEGINNING && claim->early == NULL) ||
            (claim->phase == CLAIM_ANSWERED && claim->result.error != CFOIL_OK);
 }
 
-static void begin_settle(struct cfoil_claim *claim)
+static void begin_settle(struct cfoil_claim *claim, const struct cfoil_ending *ending)
 {
     claim->main.event.kind = CFOIL_EVENT_SETTLE;
-    cfoil_event_take_ending(&claim->main.event, &claim->ending);
+    cfoil_event_take_ending(&claim->main.event, ending);
     cfoil_claim_start_settle(claim);
 }
 
 /* The begin of a claim that was settled meanwhile has its answer. */
 void cfoil_claim_settle_early(struct cfoil_claim *claim)
 {
-    claim->early = false;
+    struct cfoil_ending ending = *claim->early;
+
+    free(claim->early);
+    claim->early = NULL;
     if (may_settle(claim)) {
-        begin_settle(claim);
+        begin_settle(claim, &ending);
         return;
     }
     claim->engine->stats.settle_refused++;
@@ -242,17 +263,22 @@ enum cfoil_error cfoil_settle(struct cfoil_claim *claim, const struct cfoil_endi
     if (error != CFOIL_OK) {
         return error;
     }
+    if (claim->phase == CLAIM_BEGINNING) {
+        claim->early = malloc(sizeof(*claim->early));
+        if (claim->early == NULL) {
+            free(arena);
+            return CFOIL_E_NO_MEMORY;
+        }
+        *claim->early = copy;
+    }
     free(claim->ending_arena);
     claim->ending_arena = arena;
-    claim->ending = copy;
     claim->settle_done = done;
     claim->done_context = context;
     cfoil_timer_arm(&claim->engine->timers, &claim->wait,
                     cfoil_engine_now_ms(claim->engine) + claim->engine->settle_wait_ms);
-    if (claim->phase == CLAIM_BEGINNING) {
-        claim->early = true;
-        return CFOIL_OK;
+    if (claim->early == NULL) {
+        begin_settle(claim, &copy);
     }
-    begin_settle(claim);
     return CFOIL_OK;
 }

@@ -71,6 +71,8 @@ typedef struct {
 } ngx_http_counterfoil_main_conf_t;
 
 
+#define NGX_HTTP_COUNTERFOIL_HEADERS  4    /* that a claim adds to a request */
+
 #define NGX_HTTP_COUNTERFOIL_OFF      0
 #define NGX_HTTP_COUNTERFOIL_ON       1
 #define NGX_HTTP_COUNTERFOIL_DRY_RUN  2

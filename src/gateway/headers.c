@@ -226,7 +226,13 @@ ngx_http_counterfoil_filter_list(ngx_http_request_t *r, ngx_list_t *headers,
     ngx_list_part_t  *part;
     ngx_table_elt_t  *h, *copy;
 
-    if (ngx_list_init(&kept, r->pool, 20, sizeof(ngx_table_elt_t)) != NGX_OK) {
+    /* room for what is added to it, too */
+
+    if (ngx_list_init(&kept, r->pool,
+                      headers->part.nelts + NGX_HTTP_COUNTERFOIL_HEADERS,
+                      sizeof(ngx_table_elt_t))
+        != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
