@@ -62,6 +62,7 @@ static void print_passing(const struct cfoil_serve *serve, FILE *out)
         "\n"
         "    # What a request may be is the backend's to say.\n"
         "    client_max_body_size 0;\n"
+        "    large_client_header_buffers 4 32k;\n"
         "    underscores_in_headers on;\n"
         "    server_tokens off;\n"
         "\n"
@@ -92,6 +93,8 @@ static void print_passing(const struct cfoil_serve *serve, FILE *out)
         "    proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;\n"
         "    proxy_set_header X-Forwarded-Proto $counterfoil_proto;\n"
         "    proxy_redirect off;\n"
+        "    proxy_buffer_size 32k;\n"
+        "    proxy_buffers 8 32k;\n"
         "    proxy_connect_timeout %" PRId64 "ms;\n"
         "    proxy_send_timeout %" PRId64 "ms;\n"
         "    proxy_read_timeout %" PRId64 "ms;\n",

@@ -261,6 +261,10 @@ ngx_http_counterfoil_respond(ngx_http_request_t *r, ngx_buf_t *b)
         rc = ngx_http_output_filter(r, &out);
     }
 
+    if (rc == NGX_AGAIN) {
+        ngx_http_counterfoil_stay(r);
+    }
+
     /* NGX_OK from a phase handler would mean "go on with the next phase" */
 
     ngx_http_finalize_request(r, rc);

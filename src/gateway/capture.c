@@ -250,6 +250,8 @@ ngx_http_counterfoil_pass_header(ngx_http_request_t *r,
 {
     ngx_int_t  rc;
 
+    ngx_http_counterfoil_watch_stream(r);
+
     rc = ngx_http_next_header_filter(r);
 
     if (rc == NGX_ERROR) {
@@ -367,6 +369,26 @@ ngx_http_counterfoil_overflow(ngx_http_request_t *r,
 }
 
 
+/* An end that nginx takes for one, of a body that is not all there. */
+static ngx_flag_t
+ngx_http_counterfoil_is_short(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx)
+{
+    if (!ctx->from_upstream) {
+        return 0;
+    }
+
+    if (ctx->ended && ctx->exchange.sent && !ctx->exchange.complete
+        && !ctx->accelerated)
+    {
+        return 1;
+    }
+
+    return r->method != NGX_HTTP_HEAD
+           && r->headers_out.content_length_n > (off_t) ctx->body.len;
+}
+
+
 static ngx_int_t
 ngx_http_counterfoil_hold_body(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx, ngx_chain_t *in)
@@ -398,6 +420,10 @@ ngx_http_counterfoil_hold_body(ngx_http_request_t *r,
 
         ctx->truncated = 1;
         last = 1;
+    }
+
+    if (last && ngx_http_counterfoil_is_short(r, ctx)) {
+        ctx->truncated = 1;
     }
 
     return last ? ngx_http_counterfoil_settle(r, ctx) : NGX_OK;

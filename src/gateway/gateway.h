@@ -319,6 +319,10 @@ void ngx_http_counterfoil_hook_header(ngx_http_request_t *r,
 void ngx_http_counterfoil_hook_body(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx);
 
+/* client.c: clients that end their half, or their stream */
+void ngx_http_counterfoil_stay(ngx_http_request_t *r);
+void ngx_http_counterfoil_watch_stream(ngx_http_request_t *r);
+
 /* capture.c: the filters */
 ngx_int_t ngx_http_counterfoil_filter_init(ngx_conf_t *cf);
 ngx_int_t ngx_http_counterfoil_body_append(ngx_pool_t *pool,

@@ -318,6 +318,22 @@ ngx_http_counterfoil_has_timed_out(ngx_http_upstream_t *u, ngx_int_t rc)
 }
 
 
+/* FastCGI says in a record of its own that an answer is over; nginx does without it. */
+static ngx_flag_t
+ngx_http_counterfoil_has_end(ngx_http_upstream_t *u)
+{
+    if (u->conf->module.len != sizeof("fastcgi") - 1
+        || ngx_strncmp(u->conf->module.data, "fastcgi", sizeof("fastcgi") - 1)
+           != 0
+        || !u->header_sent)
+    {
+        return 1;
+    }
+
+    return u->buffering ? u->pipe->upstream_done : (u->length == 0);
+}
+
+
 /* Reads an upstream that has just ended, or that has ended while we were not looking. */
 static void
 ngx_http_counterfoil_read_upstream(ngx_http_request_t *r, ngx_int_t rc,
@@ -350,7 +366,8 @@ ngx_http_counterfoil_read_upstream(ngx_http_request_t *r, ngx_int_t rc,
 
     /* whole: read to its end, or its status alone was wanted */
 
-    exchange->complete = rc == NGX_OK || rc == NGX_DECLINED
+    exchange->complete = (rc == NGX_OK && ngx_http_counterfoil_has_end(u))
+                         || rc == NGX_DECLINED
                          || (!u->header_sent
                              && rc == (ngx_int_t) u->headers_in.status_n);
 
@@ -376,6 +393,14 @@ ngx_http_counterfoil_finalize_upstream(ngx_http_request_t *r, ngx_int_t rc)
         ngx_http_counterfoil_read_upstream(r, rc, &ctx->exchange);
         ctx->ended = 1;
         ctx->accelerated = (rc == NGX_DECLINED);
+    }
+
+    if (ctx->hold == NGX_HTTP_COUNTERFOIL_STREAM
+        || ctx->hold == NGX_HTTP_COUNTERFOIL_TAP)
+    {
+        /* what is not written yet is left to nginx's writer */
+
+        ngx_http_counterfoil_stay(r);
     }
 
     ctx->finalize_request(r, rc);

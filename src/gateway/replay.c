@@ -28,8 +28,57 @@ ngx_http_counterfoil_is_ours(ngx_table_elt_t *h)
 }
 
 
+/* Headers that nginx keeps several of; since 1.23 it keeps them otherwise. */
+
+#if (nginx_version >= 1023000)
+
+
+static ngx_int_t
+ngx_http_counterfoil_several(ngx_http_request_t *r, ngx_table_elt_t **headers,
+    ngx_table_elt_t *h)
+{
+    while (*headers) {
+        headers = &(*headers)->next;
+    }
+
+    *headers = h;
+
+    return NGX_OK;
+}
+
+
+#else
+
+
+static ngx_int_t
+ngx_http_counterfoil_several(ngx_http_request_t *r, ngx_array_t *headers,
+    ngx_table_elt_t *h)
+{
+    ngx_table_elt_t  **ph;
+
+    if (headers->elts == NULL
+        && ngx_array_init(headers, r->pool, 1, sizeof(ngx_table_elt_t *))
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    ph = ngx_array_push(headers);
+    if (ph == NULL) {
+        return NGX_ERROR;
+    }
+
+    *ph = h;
+
+    return NGX_OK;
+}
+
+
+#endif
+
+
 /* What nginx's later filters look for under a name of its own. */
-static void
+static ngx_int_t
 ngx_http_counterfoil_known_header(ngx_http_request_t *r, ngx_table_elt_t *h)
 {
     if (ngx_http_counterfoil_header_is(h, "Content-Encoding")) {
@@ -46,7 +95,19 @@ ngx_http_counterfoil_known_header(ngx_http_request_t *r, ngx_table_elt_t *h)
 
     } else if (ngx_http_counterfoil_header_is(h, "Server")) {
         r->headers_out.server = h;
+
+    } else if (ngx_http_counterfoil_header_is(h, "Accept-Ranges")) {
+        r->headers_out.accept_ranges = h;
+
+    } else if (ngx_http_counterfoil_header_is(h, "Cache-Control")) {
+        return ngx_http_counterfoil_several(r, &r->headers_out.cache_control,
+                                            h);
+
+    } else if (ngx_http_counterfoil_header_is(h, "Link")) {
+        return ngx_http_counterfoil_several(r, &r->headers_out.link, h);
     }
+
+    return NGX_OK;
 }
 
 
@@ -118,9 +179,7 @@ ngx_http_counterfoil_replay_header(ngx_http_request_t *r,
         return NGX_ERROR;
     }
 
-    ngx_http_counterfoil_known_header(r, h);
-
-    return NGX_OK;
+    return ngx_http_counterfoil_known_header(r, h);
 }
 
 
