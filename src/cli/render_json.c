@@ -16,7 +16,7 @@ const char *cfoil_cause_name(enum cfoil_cause cause)
     return cause_names[cause];
 }
 
-/* Whether a sequence is UTF-8 at all; control characters are, and JSON escapes them. */
+/* Whether a sequence is UTF-8 at all; control characters are, and are escaped at the end. */
 static size_t utf8_len(struct cfoil_bytes text)
 {
     if (text.data[0] < 0x80) {
@@ -161,13 +161,33 @@ json_t *cfoil_corrupt_json(const uint8_t *id, enum cfoil_error error)
     return object;
 }
 
+/*
+ * JSON may hold DEL and the C1 controls as they are, and a terminal may obey them: they are written as
+ * escapes, like the controls that JSON forbids. They only stand inside of strings.
+ */
+static bool print_escaping(const char *text)
+{
+    for (const char *at = text; *at != '\0'; at++) {
+        bool c1 = *at == '\xC2' && (at[1] & 0xE0) == 0x80;
+        if (*at == 0x7F || c1) {
+            at += c1 ? 1 : 0;
+            (void)printf("\\u%04x", (unsigned)(unsigned char)*at);
+        } else {
+            (void)putchar(*at);
+        }
+    }
+    (void)putchar('\n');
+    return ferror(stdout) == 0;
+}
+
 bool cfoil_json_print(json_t *object, bool compact)
 {
     if (object == NULL) {
         return false;
     }
-    int failed = json_dumpf(object, stdout, compact ? 0 : JSON_INDENT(2));
-    (void)putchar('\n');
+    char *text = json_dumps(object, compact ? 0 : JSON_INDENT(2));
+    bool printed = text != NULL && print_escaping(text);
+    free(text);
     json_decref(object);
-    return failed == 0;
+    return printed;
 }

@@ -71,6 +71,9 @@ typedef struct {
 } ngx_http_counterfoil_main_conf_t;
 
 
+/* a master that was told to stop kills its workers after a second */
+#define NGX_HTTP_COUNTERFOIL_LEAVE_MS  500
+
 #define NGX_HTTP_COUNTERFOIL_HEADERS  4    /* that a claim adds to a request */
 
 #define NGX_HTTP_COUNTERFOIL_OFF      0

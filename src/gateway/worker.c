@@ -323,7 +323,13 @@ ngx_http_counterfoil_exit_process(ngx_cycle_t *cycle)
 
     w->closing = 1;
 
-    cfoil_lane_close(w->lane);
+    if (!cfoil_lane_leave(w->lane, NGX_HTTP_COUNTERFOIL_LEAVE_MS)) {
+        ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
+                      "counterfoil: the store does not answer, this worker "
+                      "leaves without it");
+        return;
+    }
+
     cfoil_engine_free(w->engine);
     cfoil_fingerprinter_free(w->fingerprinter);
     cfoil_digester_free(w->digester);

@@ -248,15 +248,17 @@ static void fail_as_closing(struct cfoil_lane *lane, struct cfoil_queue *queue)
     (void)finish_all(lane, queue);
 }
 
-void cfoil_lane_close(struct cfoil_lane *lane)
+static void tell_to_stop(struct cfoil_lane *lane)
 {
-    if (!lane->options.threadless) {
-        (void)pthread_mutex_lock(&lane->mutex);
-        lane->stopping = true;
-        (void)pthread_mutex_unlock(&lane->mutex);
-        (void)pthread_cond_signal(&lane->wake);
-        (void)pthread_join(lane->thread, NULL);
-    }
+    (void)pthread_mutex_lock(&lane->mutex);
+    lane->stopping = true;
+    (void)pthread_mutex_unlock(&lane->mutex);
+    (void)pthread_cond_signal(&lane->wake);
+}
+
+/* The thread has ended, or there was none. */
+static void finish_close(struct cfoil_lane *lane)
+{
     (void)finish_all(lane, &lane->outbox);
     fail_as_closing(lane, &lane->inbox);
     while (lane->staged.first != NULL) {
@@ -266,4 +268,32 @@ void cfoil_lane_close(struct cfoil_lane *lane)
     }
     cfoil_lane_drop_store(lane);
     free_lane(lane);
+}
+
+void cfoil_lane_close(struct cfoil_lane *lane)
+{
+    if (!lane->options.threadless) {
+        tell_to_stop(lane);
+        (void)pthread_join(lane->thread, NULL);
+    }
+    finish_close(lane);
+}
+
+bool cfoil_lane_leave(struct cfoil_lane *lane, int64_t wait_max_ms)
+{
+    struct timespec until;
+
+    if (!lane->options.threadless) {
+        tell_to_stop(lane);
+        (void)clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += wait_max_ms / 1000;
+        until.tv_nsec += wait_max_ms % 1000 * 1000000;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (pthread_clockjoin_np(lane->thread, NULL, CLOCK_MONOTONIC, &until) != 0) {
+            return false;
+        }
+    }
+    finish_close(lane);
+    return true;
 }

@@ -18,10 +18,13 @@
  * FAILED.
  */
 #include <assert.h>
+#include <errno.h>
+#include <sys/statvfs.h>
 
 #include "store/lmdb_store.h"
 
-#define FULL_TRIES 4 /* rounds in which one op that does not fit is left out */
+#define DISK_FULL_BYTES (1U << 20)
+#define FULL_TRIES      4 /* rounds in which one op that does not fit is left out */
 
 struct batch {
     struct cfoil_store *store;
@@ -292,9 +295,25 @@ static int run_transaction(struct batch *batch, MDB_txn *txn, bool *committing)
     return rc;
 }
 
+/*
+ * LMDB calls a write that found room for its beginning only an I/O error. Like one that found none it
+ * is a write of new pages, which nothing points to yet.
+ */
+static bool disk_is_full(const struct cfoil_store *store)
+{
+    struct statvfs disk;
+
+    return fstatvfs(store->guard_fd, &disk) == 0 &&
+           (uint64_t)disk.f_bavail * disk.f_frsize < DISK_FULL_BYTES;
+}
+
 static enum cfoil_error commit_failed(struct batch *batch, int rc)
 {
     enum cfoil_error error = cfoil_lmdb_error(rc);
+
+    if (rc == EIO && disk_is_full(batch->store)) {
+        error = CFOIL_E_STORE_FULL;
+    }
 
     publish_error(batch, error, true);
     /* A full disk leaves the environment sound; after anything else it is opened anew. */
