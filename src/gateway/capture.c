@@ -43,6 +43,8 @@ ngx_http_counterfoil_header_filter(ngx_http_request_t *r)
                      : ngx_http_next_header_filter(r);
     }
 
+    ngx_http_counterfoil_unbuffer(r);
+
     ctx = ngx_http_counterfoil_get_ctx(r);
 
     if (ctx && ctx->dry) {
@@ -212,34 +214,6 @@ ngx_http_counterfoil_body_append(ngx_pool_t *pool,
     body->len += size;
 
     return NGX_OK;
-}
-
-
-ngx_flag_t
-ngx_http_counterfoil_is_stream(ngx_http_request_t *r,
-    ngx_http_counterfoil_ctx_t *ctx)
-{
-    size_t      len;
-    ngx_str_t  *type;
-
-    type = &r->headers_out.content_type;
-    len = sizeof("text/event-stream") - 1;
-
-    if (r->headers_out.status == NGX_HTTP_SWITCHING_PROTOCOLS) {
-        return 1;
-    }
-
-    if (r->headers_out.content_length_n
-        > (off_t) ctx->route->snapshot_body_bytes_max)
-    {
-        return r->method != NGX_HTTP_HEAD;
-    }
-
-    return type->len >= len
-           && ngx_strncasecmp(type->data, (u_char *) "text/event-stream", len)
-              == 0
-           && (type->len == len || type->data[len] == ';'
-               || type->data[len] == ' ');
 }
 
 

@@ -71,6 +71,9 @@ typedef struct {
 } ngx_http_counterfoil_main_conf_t;
 
 
+/* nginx takes it out of a response; a snapshot keeps it for nginx, not for the client */
+#define NGX_HTTP_COUNTERFOIL_CHARSET   "X-Accel-Charset"
+
 /* a master that was told to stop kills its workers after a second */
 #define NGX_HTTP_COUNTERFOIL_LEAVE_MS  500
 
@@ -322,6 +325,11 @@ void ngx_http_counterfoil_hook_header(ngx_http_request_t *r,
 void ngx_http_counterfoil_hook_body(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx);
 
+/* stream.c: responses that cannot be held */
+ngx_flag_t ngx_http_counterfoil_is_stream(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
+void ngx_http_counterfoil_unbuffer(ngx_http_request_t *r);
+
 /* client.c: clients that end their half, or their stream */
 void ngx_http_counterfoil_stay(ngx_http_request_t *r);
 void ngx_http_counterfoil_watch_stream(ngx_http_request_t *r);
@@ -330,9 +338,6 @@ void ngx_http_counterfoil_watch_stream(ngx_http_request_t *r);
 ngx_int_t ngx_http_counterfoil_filter_init(ngx_conf_t *cf);
 ngx_int_t ngx_http_counterfoil_body_append(ngx_pool_t *pool,
     ngx_http_counterfoil_body_t *body, ngx_buf_t *b, size_t max);
-
-ngx_flag_t ngx_http_counterfoil_is_stream(ngx_http_request_t *r,
-    ngx_http_counterfoil_ctx_t *ctx);
 
 /* dry_run.c: what would have been */
 ngx_int_t ngx_http_counterfoil_dry_enter(ngx_http_request_t *r);

@@ -139,6 +139,23 @@ ngx_http_counterfoil_content_type(ngx_http_request_t *r, ngx_str_t *value)
 
 
 static ngx_int_t
+ngx_http_counterfoil_override_charset(ngx_http_request_t *r, ngx_str_t *value)
+{
+    ngx_str_t  *charset;
+
+    charset = ngx_palloc(r->pool, sizeof(ngx_str_t));
+    if (charset == NULL) {
+        return NGX_ERROR;
+    }
+
+    *charset = *value;
+    r->headers_out.override_charset = charset;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
 ngx_http_counterfoil_replay_header(ngx_http_request_t *r,
     struct cfoil_bytes name, struct cfoil_bytes value)
 {
@@ -172,6 +189,10 @@ ngx_http_counterfoil_replay_header(ngx_http_request_t *r,
     if (ngx_http_counterfoil_header_is(&probe, "Content-Type")) {
         ngx_http_counterfoil_content_type(r, &v);
         return NGX_OK;
+    }
+
+    if (ngx_http_counterfoil_header_is(&probe, NGX_HTTP_COUNTERFOIL_CHARSET)) {
+        return ngx_http_counterfoil_override_charset(r, &v);
     }
 
     h = ngx_http_counterfoil_header_out(r, &key, &v);

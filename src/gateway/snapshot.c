@@ -111,6 +111,14 @@ ngx_http_counterfoil_frame(ngx_http_request_t *r, ngx_str_t *type,
                                        ngx_http_counterfoil_bytes(type));
     }
 
+    /* what nginx was told to make of the charset, not what it made */
+
+    if (r->headers_out.override_charset) {
+        ngx_http_counterfoil_frame_one(frame,
+                  cfoil_bytes_text(NGX_HTTP_COUNTERFOIL_CHARSET),
+                  ngx_http_counterfoil_bytes(r->headers_out.override_charset));
+    }
+
     ngx_http_counterfoil_frame_date(r, frame);
     ngx_http_counterfoil_frame_list(r, frame);
 }
@@ -127,6 +135,13 @@ ngx_http_counterfoil_snapshot_bytes(ngx_http_request_t *r, ngx_str_t *type)
 
     bytes = cfoil_headers_put(cfoil_bytes_text("Content-Type"),
                               ngx_http_counterfoil_bytes(type), NULL, 0);
+
+    if (r->headers_out.override_charset) {
+        bytes += cfoil_headers_put(
+                  cfoil_bytes_text(NGX_HTTP_COUNTERFOIL_CHARSET),
+                  ngx_http_counterfoil_bytes(r->headers_out.override_charset),
+                  NULL, 0);
+    }
 
     bytes += cfoil_headers_put(cfoil_bytes_text("Last-Modified"),
                         cfoil_bytes_text("Mon, 28 Sep 1970 06:00:00 GMT"),

@@ -121,16 +121,17 @@ def test_each_event_arrives_before_the_next_is_sent(front, raw, key, ctype, fram
         follow(front, raw, key, "/x", stream, client)
 
 
-def test_nginx_told_not_to_buffer_does_not(front, raw, key):
-    stream = Stream(raw, key, more=["X-Accel-Buffering: no"])
+@pytest.mark.parametrize("more", [[], ["X-Accel-Buffering: no"]])
+def test_events_are_not_buffered_by_nginx(front, raw, key, more):
+    stream = Stream(raw, key, more=more)
     with front.send("/buffered/x", key) as client:
         follow(front, raw, key, "/buffered/x", stream, client)
 
 
-def test_under_serve_it_needs_the_backends_word(new_gateway, raw, key):
-    """As the policy's reference says: `X-Accel-Buffering: no` makes serve pass events on at once."""
+@pytest.mark.parametrize("more", [[], ["X-Accel-Buffering: no"]])
+def test_under_serve_events_arrive_at_once(new_gateway, raw, key, more):
     gateway = new_gateway(POLICY, backend=raw)
-    stream = Stream(raw, key, more=["X-Accel-Buffering: no"])
+    stream = Stream(raw, key, more=more)
     with gateway.send("/x", key) as client:
         for go, event in zip(stream.go, EVENTS):
             go.set()
@@ -139,6 +140,15 @@ def test_under_serve_it_needs_the_backends_word(new_gateway, raw, key):
     assert_problem(gateway.post_settled("/x", key), NOT_STORED)
     assert gateway.record(key)["state"] == "SUCCEEDED"
     assert raw.executions(key) == 1
+
+
+def test_events_that_no_route_guards_arrive_at_once(front, raw):
+    """A stream is mostly asked for by a GET without a key."""
+    stream = Stream(raw, "/buffered/x")
+    with front.send("/buffered/x", None, None, method="GET") as client:
+        for go, event in zip(stream.go, EVENTS):
+            go.set()
+            read_until(client, event)
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["clear", "tls"])
