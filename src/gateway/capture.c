@@ -291,7 +291,7 @@ ngx_http_counterfoil_capture(ngx_http_request_t *r,
 
     length = r->headers_out.content_length_n;
 
-    if (length > 0 && r->method != NGX_HTTP_HEAD) {
+    if (length > 0 && ngx_http_counterfoil_has_body(r)) {
         ctx->body.data = ngx_pnalloc(r->pool, (size_t) length);
         ctx->body.capacity = ctx->body.data ? (size_t) length : 0;
     }
@@ -358,7 +358,7 @@ ngx_http_counterfoil_is_short(ngx_http_request_t *r,
         return 1;
     }
 
-    return r->method != NGX_HTTP_HEAD
+    return ngx_http_counterfoil_has_body(r)
            && r->headers_out.content_length_n > (off_t) ctx->body.len;
 }
 

@@ -326,6 +326,7 @@ void ngx_http_counterfoil_hook_body(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx);
 
 /* stream.c: responses that cannot be held */
+ngx_flag_t ngx_http_counterfoil_has_body(ngx_http_request_t *r);
 ngx_flag_t ngx_http_counterfoil_is_stream(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx);
 void ngx_http_counterfoil_unbuffer(ngx_http_request_t *r);

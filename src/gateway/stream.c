@@ -23,6 +23,16 @@ ngx_http_counterfoil_is_event_stream(ngx_http_request_t *r)
 }
 
 
+/* A length may be told without a body (RFC 9110, 8.6). */
+ngx_flag_t
+ngx_http_counterfoil_has_body(ngx_http_request_t *r)
+{
+    return r->method != NGX_HTTP_HEAD
+           && r->headers_out.status != NGX_HTTP_NOT_MODIFIED
+           && r->headers_out.status != NGX_HTTP_NO_CONTENT;
+}
+
+
 ngx_flag_t
 ngx_http_counterfoil_is_stream(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx)
@@ -34,7 +44,7 @@ ngx_http_counterfoil_is_stream(ngx_http_request_t *r,
     if (r->headers_out.content_length_n
         > (off_t) ctx->route->snapshot_body_bytes_max)
     {
-        return r->method != NGX_HTTP_HEAD;
+        return ngx_http_counterfoil_has_body(r);
     }
 
     return ngx_http_counterfoil_is_event_stream(r);
