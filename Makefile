@@ -8,10 +8,11 @@ SAN_BUILD ?= build-san
 PREFIX ?= /usr/local
 DESTDIR ?=
 SOAK ?= 30m
+FUZZ_SECONDS ?= 60
 TESTS ?=
 
 .DEFAULT_GOAL := all
-.PHONY: all help run demo test lint install bench bench-gateway sanitize soak format docs clean
+.PHONY: all help run demo test lint install bench bench-gateway sanitize fuzz soak format docs clean
 
 help:
 	@echo 'make                build everything into $(BUILD)/'
@@ -20,6 +21,7 @@ help:
 	@echo 'make test           every test (TESTS="gateway -k replay" for some)'
 	@echo 'make lint           the rules of the house'
 	@echo 'make sanitize       the C tests under AddressSanitizer and UndefinedBehaviorSanitizer'
+	@echo 'make fuzz           libFuzzer targets, FUZZ_SECONDS=$(FUZZ_SECONDS) each'
 	@echo 'make soak           every test again and again for SOAK=$(SOAK)'
 	@echo 'make bench          every published figure; make bench-gateway for those of the gateway'
 	@echo 'make install        into PREFIX=$(PREFIX), below DESTDIR if given'
@@ -64,6 +66,10 @@ sanitize:
 	@scripts/bootstrap build test
 	@CC=clang scripts/build $(SAN_BUILD) -Db_sanitize=address,undefined -Db_lundef=false
 	@tests/run --build $(SAN_BUILD) --only-c
+
+fuzz:
+	@scripts/bootstrap build test
+	@scripts/fuzz --seconds $(FUZZ_SECONDS)
 
 soak:
 	@scripts/bootstrap build test

@@ -11,6 +11,7 @@ import subprocess
 from dataclasses import dataclass
 
 SKIPPED_FOLDERS = {".git", "__pycache__", ".pytest_cache"}
+CORPUS = "tests/fuzz/corpus/"
 BINARY_SUFFIXES = (".png", ".ico", ".woff2", ".db", ".bin", ".so")
 
 
@@ -63,8 +64,9 @@ class Tree:
         return os.path.exists(self.absolute(path))
 
     def texts(self):
-        """Paths of text files."""
-        return [path for path in self.paths if not path.endswith(BINARY_SUFFIXES)]
+        """Paths of text files. What fuzzers begin with may be anything."""
+        return [path for path in self.paths
+                if not path.endswith(BINARY_SUFFIXES) and not path.startswith(CORPUS)]
 
     def c_files(self, *folders):
         """Paths of C sources and headers, in these folders or everywhere."""

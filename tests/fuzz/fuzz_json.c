@@ -3,10 +3,6 @@
  * libFuzzer target for the JSON reader and the canonical form. The first byte chooses rules and the
  * cut of the body, the rest is the body. Checked besides crashes: the cut changes nothing, and a
  * canonical text is its own canonical text (where no rule could apply to it twice).
- *
- * Built by hand, since libFuzzer comes with clang only; from the root of the repository:
- *   clang -g -O1 -std=c11 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -Isrc \
- *     tests/fuzz/fuzz_json.c src/fingerprint/[a-z]*.c src/core/scope.c -lcrypto -o fuzz_json
  */
 #include <stdlib.h>
 
