@@ -240,13 +240,30 @@ static void complete(struct cfoil_lane *lane, size_t count)
     }
 }
 
+/* Whether a batch with a write could be made up now. */
+static bool writes_wait(struct cfoil_lane *lane)
+{
+    (void)pthread_mutex_lock(&lane->mutex);
+    bool waits =
+        !lane->stopping && lane->inbox.first != NULL && lane->inbox.first->kind == CFOIL_OP_CAS;
+    (void)pthread_mutex_unlock(&lane->mutex);
+    return waits;
+}
+
 bool cfoil_lane_serve_batch(struct cfoil_lane *lane)
 {
     reopen_if_due(lane);
+    bool reserved = lane->store != NULL && lane->ops->reserve != NULL && writes_wait(lane);
+    if (reserved) {
+        lane->ops->reserve(lane->store);
+    }
     (void)pthread_mutex_lock(&lane->mutex);
     size_t count = lane->stopping ? 0 : take_batch(lane);
     (void)pthread_mutex_unlock(&lane->mutex);
     if (count == 0) {
+        if (reserved) {
+            lane->ops->release(lane->store);
+        }
         return false;
     }
     run_batch(lane, count);

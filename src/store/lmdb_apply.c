@@ -20,9 +20,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <sys/statvfs.h>
+#include <time.h>
 
 #include "store/lmdb_store.h"
 
+#define FAIR_PAUSE_NS   100000
 #define DISK_FULL_BYTES (1U << 20)
 #define FULL_TRIES      4 /* rounds in which one op that does not fit is left out */
 
@@ -290,8 +292,10 @@ static int run_transaction(struct batch *batch, MDB_txn *txn, bool *committing)
         mdb_txn_abort(txn);
         return rc;
     }
+    size_t id = mdb_txn_id(txn);
     rc = mdb_txn_commit(txn);
     *committing = rc != 0 && !is_full(rc);
+    store->committed = rc == 0 ? id : store->committed;
     return rc;
 }
 
@@ -320,6 +324,46 @@ static enum cfoil_error commit_failed(struct batch *batch, int rc)
     return error == CFOIL_E_STORE_FULL ? CFOIL_OK : error;
 }
 
+/*
+ * LMDB's lock is not fair: who has just let go of it has it again before a waiter is awake, who then
+ * waits for dozens of commits. Where others write too, they are given a moment.
+ */
+void cfoil_lmdb_reserve(struct cfoil_store *store)
+{
+    const struct timespec moment = {0, FAIR_PAUSE_NS};
+
+    if (store->read_only || store->reserved != NULL) {
+        return;
+    }
+    if (store->others_write) {
+        (void)nanosleep(&moment, NULL);
+    }
+    if (mdb_txn_begin(store->env, NULL, 0, &store->reserved) != 0) {
+        store->reserved = NULL;
+        return;
+    }
+    store->others_write = mdb_txn_id(store->reserved) != store->committed + 1;
+}
+
+void cfoil_lmdb_release(struct cfoil_store *store)
+{
+    if (store->reserved != NULL) {
+        mdb_txn_abort(store->reserved);
+        store->reserved = NULL;
+    }
+}
+
+/* The transaction that was reserved, or one that must be waited for. Returns LMDB's rc. */
+static int begin_writing(struct cfoil_store *store, MDB_txn **txn)
+{
+    if (store->reserved == NULL) {
+        return mdb_txn_begin(store->env, NULL, 0, txn);
+    }
+    *txn = store->reserved;
+    store->reserved = NULL;
+    return 0;
+}
+
 static enum cfoil_error apply_writing(struct batch *batch)
 {
     struct cfoil_store *store = batch->store;
@@ -327,7 +371,7 @@ static enum cfoil_error apply_writing(struct batch *batch)
 
     for (int i = 0; i < FULL_TRIES; i++) {
         bool committing = false;
-        int rc = mdb_txn_begin(store->env, NULL, 0, &txn);
+        int rc = begin_writing(store, &txn);
         if (rc != 0) {
             return fail(batch, rc);
         }
@@ -366,6 +410,9 @@ enum cfoil_error cfoil_lmdb_apply(struct cfoil_store *store, struct cfoil_op **o
     struct batch batch = {.store = store, .ops = ops, .count = count};
 
     assert(count <= CFOIL_STORE_BATCH_MAX);
+    if (!has_cas(ops, count)) {
+        cfoil_lmdb_release(store);
+    }
     if (count == 0) {
         cfoil_lmdb_check_readers(store);
         return cfoil_lmdb_place_check(store);

@@ -191,6 +191,7 @@ enum cfoil_error cfoil_lmdb_open(const struct cfoil_store_options *options,
 
 void cfoil_lmdb_close(struct cfoil_store *store)
 {
+    cfoil_lmdb_release(store);
     if (store->lookup_txn != NULL) {
         mdb_txn_abort(store->lookup_txn);
     }
@@ -226,6 +227,8 @@ const struct cfoil_store_ops cfoil_store_lmdb = {
     .close = cfoil_lmdb_close,
     .identity = lmdb_identity,
     .position = lmdb_position,
+    .reserve = cfoil_lmdb_reserve,
+    .release = cfoil_lmdb_release,
     .apply = cfoil_lmdb_apply,
     .lookup = cfoil_lmdb_lookup,
     .scan = cfoil_lmdb_scan,

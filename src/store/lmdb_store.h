@@ -70,6 +70,9 @@ struct cfoil_store {
     MDB_dbi meta;
     MDB_txn *read_txn;   /* apply's, scan's and sweep's thread; reset while not in use */
     MDB_txn *lookup_txn; /* lookup's thread; likewise */
+    MDB_txn *reserved;   /* a write transaction that was waited for; NULL mostly */
+    size_t committed;    /* id of the last transaction that we wrote */
+    bool others_write;   /* ... and there were more when the last one was reserved */
     int guard_fd;        /* data.mdb, flocked (place) */
     dev_t data_device;   /* of what guard_fd keeps open, so that no other file can be given them */
     ino_t data_inode;
@@ -201,6 +204,8 @@ CFOIL_MUST_CHECK enum cfoil_error cfoil_lmdb_open(const struct cfoil_store_optio
 void cfoil_lmdb_close(struct cfoil_store *store);
 CFOIL_MUST_CHECK enum cfoil_error cfoil_lmdb_apply(struct cfoil_store *store, struct cfoil_op **ops,
                                                    size_t count);
+void cfoil_lmdb_reserve(struct cfoil_store *store);
+void cfoil_lmdb_release(struct cfoil_store *store);
 void cfoil_lmdb_lookup(struct cfoil_store *store, struct cfoil_op *op);
 CFOIL_MUST_CHECK enum cfoil_error cfoil_lmdb_scan(struct cfoil_store *store, const uint8_t *cursor,
                                                   uint64_t limit, cfoil_scan_visit visit,

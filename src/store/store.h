@@ -142,6 +142,15 @@ struct cfoil_store_ops {
     uint64_t (*position)(const struct cfoil_store *store);
 
     /*
+     * Waits until this handle is the one that may write, for the next apply, which ends it like
+     * release. Other writers' commits are waited for here, before a batch is made up, so that it is
+     * the larger the longer that took. An error is the next apply's to meet again. NULL: writers do
+     * not wait for each other.
+     */
+    void (*reserve)(struct cfoil_store *store);
+    void (*release)(struct cfoil_store *store);
+
+    /*
      * Applies count <= CFOIL_STORE_BATCH_MAX ops; sets status, error, now_ms and current of each.
      * Returns OK, or an error of class STORE or SYSTEM when the handle itself is no longer of use
      * and must be closed and opened again (every op then has a result all the same). A get never
