@@ -47,6 +47,7 @@ static void give_draft(struct job *job)
     }
     job->draft = NULL;
     job->draft_capacity = 0;
+    job->op.draft = cfoil_bytes_of(NULL, 0); /* a get that follows must not point to another's */
 }
 
 void cfoil_job_trim(struct job *job)

@@ -55,7 +55,8 @@ class Tape:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.thread = threading.Thread(target=self._accept, daemon=True)
+        self.thread.start()
 
     def _accept(self):
         with contextlib.suppress(OSError):
@@ -84,6 +85,9 @@ class Tape:
         return head + line
 
     def stop(self):
+        """The thread first: a descriptor closed under it would be the next listener's."""
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
         self.listener.close()
 
 
