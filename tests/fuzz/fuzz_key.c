@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libFuzzer target for the key in a header. The first byte chooses the format, the rest is the value.
- * Checked besides crashes: a key is visible ASCII of a key's length, it is its own normal form, and
- * its spelling as an RFC 8941 string names the same key.
+ * Checked besides crashes: a key is visible ASCII of a key's length, it is its own normal form, its
+ * spelling as an RFC 8941 string names the same key, a format refuses keys and changes none, and what
+ * is refused in any format is no key by the words of policy.h.
  */
 #include <stdlib.h>
 
@@ -50,6 +51,31 @@ static void check_string(enum cfoil_key_format format, const char *key, size_t l
     check_names(format, spelled, bytes, key, len);
 }
 
+static bool is_blank(uint8_t byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+/* Refused though it stands there bare, in the one spelling that needs no reading. */
+static void check_refused(struct cfoil_bytes value)
+{
+    while (value.len > 0 && is_blank(value.data[0])) {
+        value = cfoil_bytes_of(value.data + 1, value.len - 1);
+    }
+    while (value.len > 0 && is_blank(value.data[value.len - 1])) {
+        value.len--;
+    }
+    if (value.len == 0 || value.len > CFOIL_KEY_BYTES_MAX || value.data[0] == '"') {
+        return;
+    }
+    for (size_t i = 0; i < value.len; i++) {
+        if (value.data[i] < 0x21 || value.data[i] > 0x7E) {
+            return;
+        }
+    }
+    abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     char key[CFOIL_KEY_BYTES_MAX];
@@ -59,9 +85,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         return 0;
     }
     enum cfoil_key_format format = (enum cfoil_key_format)(data[0] % 4);
-    if (!cfoil_key_normalise(format, cfoil_bytes_of(data + 1, bytes - 1), key, &len)) {
+    const struct cfoil_bytes value = cfoil_bytes_of(data + 1, bytes - 1);
+    if (!cfoil_key_normalise(format, value, key, &len)) {
+        if (format == CFOIL_KEY_FORMAT_ANY) {
+            check_refused(value);
+        }
         return 0;
     }
+    check_names(CFOIL_KEY_FORMAT_ANY, (const char *)value.data, value.len, key, len);
     check_visible(key, len);
     check_string(format, key, len);
     if (key[0] != '"') {

@@ -21,7 +21,7 @@ JSON = {
     "empty": b"", "object": b'{"a":1,"b":[true,false,null]}', "spaces": b' { "a" : 1.0 } ',
     "numbers": b"[0,-0,1e0,1.50,1E+2,9007199254740993,0.1e-7,-12.5e3]",
     "exponents": b"[1e100000000,1e-100000000,1e100000001]", "strings": b'["\\u0041","\\n","\\ud83d\\ude00"]',
-    "lone-surrogate": b'["\\ud800"]', "duplicate": b'{"a":1,"a":2}', "bom": b"\xef\xbb\xbf{}",
+    "controls": b'["\\u0000\\u0001\\u000b\\u001f\\u007f"]', "lone-surrogate": b'["\\ud800"]', "duplicate": b'{"a":1,"a":2}', "bom": b"\xef\xbb\xbf{}",
     "bad-utf8": b'["\xc3\x28"]', "nested": b"[" * 200 + b"]" * 200, "too-deep": b"[" * 600 + b"]" * 600,
     "pointers": b'{"a":1,"b":[{"c":2,"d":3}],"x":[{"~":4}]}', "unordered": b'{"x":[3,1,2],"b":[[2],[1]]}',
     "cut": b'{"a":', "trailing": b"{} {}", "string": b'"text"', "zero": b"[1,\x00]",
@@ -86,9 +86,12 @@ def records():
                 (0x8008, frame(b"Content-Type", b"text/plain") + frame(b"Link", b"")), (0x8009, b"body")]
     scope = [(12, b"http"), (13, b"\x01\x00"), (14, b"\x03\x00"), (16, b"POST /a"), (17, UUID), (18, b"r-1")]
     whole = [owner, (0x8003, struct.pack("<Q", 5)), *digest, *snapshot, *scope]
+    rest = [(19, b"payment"), (20, b"p-1"), (21, b"asked for")]
     made = {f"state-{state}": with_fields(header(state), whole) for state in range(1, 8)}
     made.update({
         "bare": sealed(header()), "whole": with_fields(header(), whole),
+        "every-field": with_fields(header(5, cause=1), [owner, (0x8002, b"p" * 16), *whole[1:8], (
+            0x800A, b"t" * 32), (0x800B, struct.pack("<Q", 9)), *scope[:3], (15, b"shop"), *scope[3:], *rest]),
         "bad-headers": with_fields(header(), [(0x8008, b"\xff\xff\x01")]),
         "unknown-optional": with_fields(header(), [owner, (99, b"later")]),
         "unknown-critical": with_fields(header(), [owner, (0x8063, b"later")]),
