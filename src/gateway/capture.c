@@ -429,7 +429,13 @@ ngx_http_counterfoil_send_held(ngx_http_request_t *r,
     out.buf = b;
     out.next = NULL;
 
-    return ngx_http_next_body_filter(r, &out);
+    rc = ngx_http_next_body_filter(r, &out);
+
+    if (rc == NGX_AGAIN) {
+        ngx_http_counterfoil_stay(r);
+    }
+
+    return rc;
 }
 
 

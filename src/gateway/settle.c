@@ -150,8 +150,6 @@ ngx_http_counterfoil_settled(void *data, struct cfoil_claim *claim,
     r->aio = 0;
     r->buffered &= ~NGX_HTTP_COUNTERFOIL_BUFFERED;
 
-    ngx_http_counterfoil_stay(r);
-
     r->write_event_handler(r);
 
     ngx_http_run_posted_requests(c);
