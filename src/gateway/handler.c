@@ -160,9 +160,12 @@ ngx_http_counterfoil_take_result(ngx_http_counterfoil_ctx_t *ctx,
             if (ctx->first_request_id.data == NULL) {
                 ctx->first_request_id.len = 0;
 
-            } else {
+            } else if (first.len) {
                 ngx_memcpy(ctx->first_request_id.data, first.data, first.len);
                 ctx->first_request_id.len = first.len;
+
+            } else {
+                ctx->first_request_id.len = 0;
             }
         }
     }

@@ -130,7 +130,8 @@ ngx_http_counterfoil_wants_chinese(ngx_http_request_t *r)
     ngx_http_counterfoil_weights_t   weights;
 
     if (ngx_http_counterfoil_header_join(r, "Accept-Language", &value)
-        != NGX_OK)
+        != NGX_OK
+        || value.len == 0)
     {
         return 0;
     }
@@ -152,7 +153,7 @@ ngx_http_counterfoil_wants_chinese(ngx_http_request_t *r)
 
         p = ngx_http_counterfoil_skip_blanks(p, comma);
         ngx_http_counterfoil_weigh(&weights, p, comma, place);
-        p = comma + 1;
+        p = (comma == end) ? end : comma + 1;
     }
 
     if (weights.chinese == NGX_HTTP_COUNTERFOIL_WEIGHT_NONE) {
