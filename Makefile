@@ -12,7 +12,7 @@ FUZZ_SECONDS ?= 60
 TESTS ?=
 
 .DEFAULT_GOAL := all
-.PHONY: all help run demo test lint install bench bench-gateway sanitize fuzz soak format docs clean
+.PHONY: all help run demo test lint install bench bench-gateway sanitize asan-gateway fuzz soak format docs clean
 
 help:
 	@echo 'make                build everything into $(BUILD)/'
@@ -21,6 +21,7 @@ help:
 	@echo 'make test           every test (TESTS="gateway -k replay" for some)'
 	@echo 'make lint           the rules of the house'
 	@echo 'make sanitize       the C tests under AddressSanitizer and UndefinedBehaviorSanitizer'
+	@echo 'make asan-gateway   black-box tests with nginx, its pools and the module under AddressSanitizer'
 	@echo 'make fuzz           libFuzzer targets, FUZZ_SECONDS=$(FUZZ_SECONDS) each'
 	@echo 'make soak           every test again and again for SOAK=$(SOAK)'
 	@echo 'make bench          every published figure; make bench-gateway for those of the gateway'
@@ -61,11 +62,15 @@ bench-gateway:
 	@scripts/build $(BUILD)
 	@bench/gateway/run
 
-# The gateway module is built too, but only the C tests can run: nginx itself has no sanitizer in it.
+# The C tests only: the gateway module is built too, but it needs an nginx with the sanitizer in it.
 sanitize:
 	@scripts/bootstrap build test
-	@CC=clang scripts/build $(SAN_BUILD) -Db_sanitize=address,undefined -Db_lundef=false
-	@tests/run --build $(SAN_BUILD) --only-c
+	@scripts/build-sanitized $(SAN_BUILD)
+	@tests/run --build $(SAN_BUILD) --only-c --no-build
+
+asan-gateway:
+	@scripts/bootstrap build test
+	@tests/gateway_asan --build $(SAN_BUILD) $(TESTS)
 
 fuzz:
 	@scripts/bootstrap build test

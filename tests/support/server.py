@@ -62,10 +62,16 @@ class Server:
                 open(self.directory / "stderr.log", "ab") as err:
             self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=out,
                                             stderr=err, start_new_session=True,
-                                            preexec_fn=self.preexec, cwd=self.directory)
+                                            preexec_fn=self.preexec, cwd=self.directory,
+                                            env=self._environment())
         self.sessions.append(self.process.pid)
         until(self._ready, f"the server listens ({' '.join(map(str, self.command()))})")
         return self
+
+    def _environment(self):
+        """What a sanitizer in the programs has to report stands beside the error log."""
+        options = f"{os.environ.get('ASAN_OPTIONS', '')}:log_path={self.directory}/sanitizer.log"
+        return {**os.environ, "ASAN_OPTIONS": options}
 
     def _ready(self):
         if self.process.poll() is not None:
@@ -136,7 +142,9 @@ class Server:
     # The log.
 
     def logs(self):
-        return [path for path in self.directory.rglob("*.log") if path.name != "access.log"]
+        reports = self.directory.rglob("sanitizer.log.*")
+        return [path for path in (*self.directory.rglob("*.log"), *reports)
+                if path.name != "access.log"]
 
     def log(self):
         return "".join(path.read_text(errors="replace") for path in self.logs())
