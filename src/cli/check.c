@@ -6,21 +6,29 @@
 #include "cli/policies.h"
 #include "cli/render.h"
 
+/* Path and text may hold bytes that are no UTF-8. */
+static json_t *problem_json(const char *path, const struct cfoil_policy_problem *problem)
+{
+    json_t *object = json_object();
+    (void)json_object_set_new(object, "file", cfoil_text_json(cfoil_bytes_text(path)));
+    (void)json_object_set_new(object, "line", json_integer(problem->line));
+    (void)json_object_set_new(object, "column", json_integer(problem->column));
+    (void)json_object_set_new(object, "text", cfoil_text_json(cfoil_bytes_text(problem->text)));
+    return object;
+}
+
 static bool print_json(const char *path, const struct cfoil_policy_problems *problems,
                        const struct cfoil_policy *policy)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < problems->count; i++) {
-        const struct cfoil_policy_problem *problem = &problems->item[i];
-        (void)json_array_append_new(list, json_pack("{s:s, s:i, s:i, s:s}", "file", path, "line",
-                                                    (int)problem->line, "column",
-                                                    (int)problem->column, "text", problem->text));
+        (void)json_array_append_new(list, problem_json(path, &problems->item[i]));
     }
     json_t *advice = json_array();
     char text[512];
     size_t from = 0;
     while (policy != NULL && cfoil_policy_advice(policy, &from, text, sizeof(text))) {
-        (void)json_array_append_new(advice, json_string(text));
+        (void)json_array_append_new(advice, cfoil_text_json(cfoil_bytes_text(text)));
     }
     json_t *object = json_object();
     (void)json_object_set_new(object, "valid", json_boolean(policy != NULL));
@@ -34,9 +42,13 @@ static void print_good(const char *path, const struct cfoil_policy *policy)
     char text[512];
     size_t from = 0;
     size_t count = cfoil_policy_route_count(policy);
-    (void)printf("%s: good, %zu route%s\n", path, count, count == 1 ? "" : "s");
+    (void)cfoil_text_print(stdout, cfoil_bytes_text(path));
+    (void)printf(": good, %zu route%s\n", count, count == 1 ? "" : "s");
     while (cfoil_policy_advice(policy, &from, text, sizeof(text))) {
-        (void)printf("%s: note: %s\n", path, text);
+        (void)cfoil_text_print(stdout, cfoil_bytes_text(path));
+        (void)fputs(": note: ", stdout);
+        (void)cfoil_text_print(stdout, cfoil_bytes_text(text));
+        (void)putchar('\n');
     }
 }
 

@@ -139,7 +139,7 @@ static json_t *result_json(const struct result *result)
     json_t *object = json_object();
     json_t *canonical = json_null();
     if (result->canonical != NULL) {
-        canonical = json_stringn((const char *)result->canonical, result->canonical_bytes);
+        canonical = cfoil_text_json(cfoil_bytes_of(result->canonical, result->canonical_bytes));
     }
     (void)json_object_set_new(object, "request_hash", json_string(hex));
     (void)json_object_set_new(object, "canonical", canonical);

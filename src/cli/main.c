@@ -2,9 +2,11 @@
 /* Finds the command and runs it. Owns the list of commands and the one way to complain. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/options.h"
+#include "cli/terminal.h"
 #include "policy/scalar.h"
 
 const struct cfoil_command *const cfoil_commands[] = {
@@ -40,12 +42,16 @@ const struct cfoil_command *cfoil_command_find(const char *name, const char **la
 void cfoil_complain(const char *format, ...)
 {
     va_list arguments;
+    char *text = NULL;
     va_start(arguments, format);
+    int len = vasprintf(&text, format, arguments);
+    va_end(arguments);
     (void)fflush(stdout);
     (void)fputs("counterfoil: ", stderr);
-    (void)vfprintf(stderr, format, arguments);
+    /* A complaint repeats what it was given, which may come from a client by way of a script. */
+    (void)cfoil_text_print(stderr, cfoil_bytes_text(len >= 0 ? text : "out of memory"));
     (void)fputc('\n', stderr);
-    va_end(arguments);
+    free(text);
 }
 
 static enum cfoil_exit complain_unknown(const char *name, const char *later)

@@ -6,11 +6,11 @@
 
 static void print_problem(FILE *file, const char *path, const struct cfoil_policy_problem *problem)
 {
+    (void)cfoil_text_print(file, cfoil_bytes_text(path));
     if (problem->line > 0) {
-        (void)fprintf(file, "%s:%u:%u: ", path, problem->line, problem->column);
-    } else {
-        (void)fprintf(file, "%s: ", path);
+        (void)fprintf(file, ":%u:%u", problem->line, problem->column);
     }
+    (void)fputs(": ", file);
     (void)cfoil_text_print(file, cfoil_bytes_text(problem->text));
     (void)fputc('\n', file);
 }
@@ -30,7 +30,8 @@ enum cfoil_exit cfoil_policy_open(const char *path, FILE *file,
         print_problem(file, path, &problems->item[i]);
     }
     if (problems->count == CFOIL_POLICY_PROBLEMS_MAX && file != NULL) {
-        (void)fprintf(file, "%s: there may be more; these are the first %d\n", path,
+        (void)cfoil_text_print(file, cfoil_bytes_text(path));
+        (void)fprintf(file, ": there may be more; these are the first %d\n",
                       CFOIL_POLICY_PROBLEMS_MAX);
     }
     if (problems->count == 0) {

@@ -25,6 +25,9 @@ struct cfoil_bytes cfoil_tenant_text(const struct cfoil_scope *scope,
 /* Why a record is in doubt, in one word; NULL for CFOIL_CAUSE_NONE. */
 const char *cfoil_cause_name(enum cfoil_cause cause);
 
+/* A string of any bytes; NULL without memory. */
+json_t *cfoil_text_json(struct cfoil_bytes text);
+
 /* A new object (the caller's), or NULL without memory. now_ms is store time. */
 json_t *cfoil_record_json(const uint8_t *id, const struct cfoil_record *record, int64_t now_ms);
 

@@ -29,7 +29,7 @@ static size_t utf8_len(struct cfoil_bytes text)
     return cfoil_utf8_printable(text);
 }
 
-static json_t *json_text(struct cfoil_bytes text)
+json_t *cfoil_text_json(struct cfoil_bytes text)
 {
     static const char replacement[] = "\xEF\xBF\xBD";
     char *copy = malloc(3 * text.len + 1);
@@ -64,14 +64,15 @@ static json_t *json_hex(const uint8_t *data, size_t len)
 
 static json_t *json_optional(struct cfoil_bytes text)
 {
-    return text.len > 0 ? json_text(text) : json_null();
+    return text.len > 0 ? cfoil_text_json(text) : json_null();
 }
 
 static json_t *json_tenant(const struct cfoil_scope *scope)
 {
     char text[CFOIL_TENANT_TEXT_BYTES];
-    return scope->tenant_class == CFOIL_TENANT_NONE ? json_null()
-                                                    : json_text(cfoil_tenant_text(scope, text));
+    return scope->tenant_class == CFOIL_TENANT_NONE
+               ? json_null()
+               : cfoil_text_json(cfoil_tenant_text(scope, text));
 }
 
 static json_t *json_snapshot(const struct cfoil_snapshot *snapshot)
@@ -85,8 +86,8 @@ static json_t *json_snapshot(const struct cfoil_snapshot *snapshot)
     struct cfoil_bytes value;
     while (cfoil_headers_next(snapshot->headers, &cursor, &name, &value)) {
         json_t *pair = json_array();
-        (void)json_array_append_new(pair, json_text(name));
-        (void)json_array_append_new(pair, json_text(value));
+        (void)json_array_append_new(pair, cfoil_text_json(name));
+        (void)json_array_append_new(pair, cfoil_text_json(value));
         (void)json_array_append_new(headers, pair);
     }
     json_t *object = json_object();
@@ -102,8 +103,8 @@ static json_t *json_resource(const struct cfoil_resource *resource)
         return json_null();
     }
     json_t *object = json_object();
-    (void)json_object_set_new(object, "type", json_text(resource->type));
-    (void)json_object_set_new(object, "id", json_text(resource->id));
+    (void)json_object_set_new(object, "type", cfoil_text_json(resource->type));
+    (void)json_object_set_new(object, "id", cfoil_text_json(resource->id));
     return object;
 }
 
@@ -117,12 +118,12 @@ json_t *cfoil_record_json(const uint8_t *id, const struct cfoil_record *record, 
         json_t *value;
     } fields[] = {
         {"id", json_hex(id, CFOIL_SCOPE_ID_BYTES)},
-        {"layer", json_text(record->scope.layer)},
+        {"layer", cfoil_text_json(record->scope.layer)},
         {"kind", json_string(cfoil_kind_name(record->scope.kind))},
         {"tenant_class", json_string(cfoil_tenant_class_name(record->scope.tenant_class))},
         {"tenant", json_tenant(&record->scope)},
-        {"endpoint", json_text(record->scope.endpoint)},
-        {"key", json_text(record->scope.key)},
+        {"endpoint", cfoil_text_json(record->scope.endpoint)},
+        {"key", cfoil_text_json(record->scope.key)},
         {"state", json_string(state)},
         {"attempt", json_integer(record->attempt)},
         {"fence", json_integer((json_int_t)record->fence)},

@@ -94,7 +94,8 @@ void cfoil_lane_close(struct cfoil_lane *lane);
 /*
  * The same for a process that ends anyway, and must not wait for a store that hangs. False: the thread
  * is still on its batch after so many ms. Then nothing was freed and no done was called; the lane, its
- * ops and whatever done would touch must stay until the process is gone, and nothing may be called on it.
+ * ops and whatever done would touch must stay until the process is gone, and so must the code of this
+ * library, because the thread may come back at any time. Nothing but this may be called on the lane.
  */
 CFOIL_MUST_CHECK bool cfoil_lane_leave(struct cfoil_lane *lane, int64_t wait_max_ms);
 

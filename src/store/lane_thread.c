@@ -20,6 +20,7 @@
 
 #include "store/judge.h"
 
+#define AVAILABLE      "the store is available again"
 #define MUCH_REMOVED   100 /* by one sweep step */
 #define SWEEP_HURRY_MS 10  /* until the step after one that removed much */
 
@@ -76,6 +77,15 @@ static void say(struct cfoil_lane *lane, enum cfoil_error error, const char *tex
 {
     if (lane->options.log != NULL) {
         lane->options.log(lane->options.log_context, error, text);
+    }
+}
+
+/* Every trouble once, and its end: what is still as it was told is not told again. */
+static void tell(struct cfoil_lane *lane, enum cfoil_error trouble, const char *text)
+{
+    if (trouble != lane->told) {
+        lane->told = trouble;
+        say(lane, trouble, text[0] != '\0' ? text : cfoil_error_text(trouble));
     }
 }
 
@@ -153,21 +163,24 @@ static void reopen_if_due(struct cfoil_lane *lane)
     if (lane->store != NULL || monotonic_ms() < lane->reopen_due_ms) {
         return;
     }
-    enum cfoil_error before = lane->why_closed;
     lane->why_closed = cfoil_lane_reopen(lane, problem, sizeof(problem));
-    if (lane->why_closed == CFOIL_OK && before != CFOIL_OK) {
-        say(lane, CFOIL_OK, "the store is available again");
-    } else if (lane->why_closed != CFOIL_OK && lane->why_closed != before) {
-        say(lane, lane->why_closed,
-            problem[0] != '\0' ? problem : cfoil_error_text(lane->why_closed));
+    if (lane->why_closed != CFOIL_OK) {
+        lane->must_write = false;
+        tell(lane, lane->why_closed, problem);
+    } else if (!lane->must_write) {
+        tell(lane, CFOIL_OK, AVAILABLE);
     }
 }
 
-/* The handle is of no use any more: close it, and try to open the same store at once. */
+/*
+ * The handle is of no use any more: close it, and try to open the same store at once. A disk that
+ * fails writes can be opened every time; that it serves again is seen by a write.
+ */
 static void lose(struct cfoil_lane *lane, enum cfoil_error error)
 {
-    say(lane, error, cfoil_error_text(error));
+    tell(lane, error, "");
     cfoil_lane_drop_store(lane);
+    lane->must_write = error != CFOIL_E_STORE_REPLACED;
     lane->why_closed = error;
     lane->reopen_due_ms = 0;
 }
@@ -196,6 +209,16 @@ static void count_batch(struct cfoil_lane *lane, size_t count)
     }
 }
 
+static bool has_written(const struct cfoil_lane *lane, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (lane->batch[i]->status == CFOIL_OP_APPLIED) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void run_batch(struct cfoil_lane *lane, size_t count)
 {
     if (lane->store == NULL) {
@@ -207,6 +230,9 @@ static void run_batch(struct cfoil_lane *lane, size_t count)
         enum cfoil_error error = lane->ops->apply(lane->store, lane->batch, count);
         if (error != CFOIL_OK) {
             lose(lane, error);
+        } else if (lane->must_write && has_written(lane, count)) {
+            lane->must_write = false;
+            tell(lane, CFOIL_OK, AVAILABLE);
         }
     }
     count_batch(lane, count);

@@ -61,6 +61,8 @@ struct cfoil_lane {
     /* thread */
     pthread_t thread;
     enum cfoil_error why_closed; /* of the last open; what ops are failed with */
+    enum cfoil_error told;       /* trouble that the log was told of last; OK: none, or its end */
+    bool must_write;             /* before its end is told */
     bool was_open;               /* then only this very store is opened again */
     uint64_t position;           /* of the store when it was last closed */
     struct cfoil_sweep sweep;

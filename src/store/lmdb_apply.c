@@ -18,15 +18,12 @@
  * FAILED.
  */
 #include <assert.h>
-#include <errno.h>
-#include <sys/statvfs.h>
 #include <time.h>
 
 #include "store/lmdb_store.h"
 
-#define FAIR_PAUSE_NS   100000
-#define DISK_FULL_BYTES (1U << 20)
-#define FULL_TRIES      4 /* rounds in which one op that does not fit is left out */
+#define FAIR_PAUSE_NS 100000
+#define FULL_TRIES    4 /* rounds in which one op that does not fit is left out */
 
 struct batch {
     struct cfoil_store *store;
@@ -299,29 +296,13 @@ static int run_transaction(struct batch *batch, MDB_txn *txn, bool *committing)
     return rc;
 }
 
-/*
- * LMDB calls a write that found room for its beginning only an I/O error. Like one that found none it
- * is a write of new pages, which nothing points to yet.
- */
-static bool disk_is_full(const struct cfoil_store *store)
+/* A disk that is full is no reason to open it anew, nor for the log to say so with every batch. */
+static enum cfoil_error writing_failed(struct batch *batch, int rc, bool committing)
 {
-    struct statvfs disk;
+    enum cfoil_error error = cfoil_lmdb_error(cfoil_lmdb_write_rc(batch->store, rc));
 
-    return fstatvfs(store->guard_fd, &disk) == 0 &&
-           (uint64_t)disk.f_bavail * disk.f_frsize < DISK_FULL_BYTES;
-}
-
-static enum cfoil_error commit_failed(struct batch *batch, int rc)
-{
-    enum cfoil_error error = cfoil_lmdb_error(rc);
-
-    if (rc == EIO && disk_is_full(batch->store)) {
-        error = CFOIL_E_STORE_FULL;
-    }
-
-    publish_error(batch, error, true);
-    /* A full disk leaves the environment sound; after anything else it is opened anew. */
-    return error == CFOIL_E_STORE_FULL ? CFOIL_OK : error;
+    publish_error(batch, error, committing);
+    return error == CFOIL_E_STORE_FULL && cfoil_lmdb_is_sound(batch->store) ? CFOIL_OK : error;
 }
 
 /*
@@ -379,11 +360,8 @@ static enum cfoil_error apply_writing(struct batch *batch)
         if (rc == 0) {
             return finish(batch);
         }
-        if (committing) {
-            return commit_failed(batch, rc);
-        }
-        if (!is_full(rc)) {
-            return fail(batch, rc);
+        if (committing || !is_full(rc)) {
+            return writing_failed(batch, rc, committing);
         }
         /* The first time, room may be all that is missing. */
         if (i > 0 && batch->at < batch->count) {

@@ -255,7 +255,7 @@ static enum cfoil_error open_with(struct cfoil_store *store, struct opening *ope
         return rc != 0 ? explain(store, rc, problem, problem_bytes) : error;
     }
     /* Committing without a write costs no sync, and keeps the database handles. */
-    rc = mdb_txn_commit(txn);
+    rc = cfoil_lmdb_write_rc(store, mdb_txn_commit(txn));
     return rc != 0 ? explain(store, rc, problem, problem_bytes) : CFOIL_OK;
 }
 

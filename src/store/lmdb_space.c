@@ -13,8 +13,12 @@
  * stand there is refused first, also the claim of a key that is known. Freed pages are counted only
  * when the untouched end of the map is short; the count stops as soon as it suffices.
  */
+#include <errno.h>
+#include <sys/statvfs.h>
+
 #include "store/lmdb_store.h"
 
+#define DISK_FULL_BYTES   (1U << 20) /* free; more than a page of any file system */
 #define RESERVE_PAGES_MIN 32
 #define RESERVE_PAGES_MAX 4096
 #define RESERVE_SHARE     32 /* one page in so many */
@@ -150,6 +154,25 @@ bool cfoil_lmdb_budget_take(struct cfoil_lmdb_budget *budget,
     budget->pages -= cost;
     budget->pending_pages -= other_path;
     budget->keep_new += change->claims ? settle_pages(record_pages) : 0;
+    return true;
+}
+
+int cfoil_lmdb_write_rc(const struct cfoil_store *store, int rc)
+{
+    struct statvfs disk;
+
+    if (rc != EIO || fstatvfs(store->guard_fd, &disk) != 0) {
+        return rc;
+    }
+    return (uint64_t)disk.f_bavail * disk.f_frsize < DISK_FULL_BYTES ? ENOSPC : rc;
+}
+
+bool cfoil_lmdb_is_sound(struct cfoil_store *store)
+{
+    if (mdb_txn_renew(store->read_txn) != 0) {
+        return false;
+    }
+    mdb_txn_reset(store->read_txn);
     return true;
 }
 

@@ -190,6 +190,19 @@ int cfoil_lmdb_budget_open(struct cfoil_store *store, MDB_txn *txn, struct cfoil
 bool cfoil_lmdb_budget_take(struct cfoil_lmdb_budget *budget,
                             const struct cfoil_lmdb_change *change);
 
+/*
+ * What LMDB's rc of a write means: it calls a write that found room for its beginning only an I/O
+ * error, and that is ENOSPC here.
+ */
+int cfoil_lmdb_write_rc(const struct cfoil_store *store, int rc);
+
+/*
+ * Whether the environment is still of use after a failed commit. New pages that could not be written
+ * are forgotten with their transaction, nothing points to them. A meta page that could not be leaves
+ * LMDB unsure of what is on the disk: it then refuses everything until it is opened again.
+ */
+bool cfoil_lmdb_is_sound(struct cfoil_store *store);
+
 /* Clears dead readers and, after a full map, commits next to nothing so that freed pages count. */
 void cfoil_lmdb_make_room(struct cfoil_store *store);
 

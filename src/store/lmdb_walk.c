@@ -345,5 +345,9 @@ enum cfoil_error cfoil_lmdb_sweep(struct cfoil_store *store, struct cfoil_sweep 
     if (sweep->wrapped) {
         memset(sweep->cursor, 0, CFOIL_ID_BYTES);
     }
-    return rc == 0 ? cfoil_lmdb_place_check(store) : cfoil_lmdb_error(rc);
+    if (rc == 0) {
+        return cfoil_lmdb_place_check(store);
+    }
+    enum cfoil_error error = cfoil_lmdb_error(cfoil_lmdb_write_rc(store, rc));
+    return cfoil_lmdb_is_sound(store) ? error : CFOIL_E_STORE_UNAVAILABLE;
 }

@@ -2,6 +2,7 @@
 """counterfoil check: problems as FILE:LINE:COLUMN with the fix, and what has to be known."""
 
 import json
+import os
 
 GOOD = """version: 1
 routes:
@@ -86,3 +87,25 @@ def test_text_from_a_policy_cannot_steer_the_terminal(run, write):
     shown = run("check", "policy.yaml")
     assert shown.returncode == 2
     assert "\x9b" not in shown.stdout
+
+
+def test_problems_for_machines_hold_controls_as_escapes(run, write):
+    write("policy.yaml", 'version: 1\nroutes: [{match: POST /a, "\\x9b31m\\x7f": 1}]\n')
+    shown = run("check", "policy.yaml", "--json")
+    assert shown.returncode == 2
+    assert "\x9b" not in shown.stdout and "\x7f" not in shown.stdout
+    [problem] = json.loads(shown.stdout)["problems"]
+    assert problem["line"] == 2
+
+
+def test_a_path_that_is_not_text_is_shown_safely(run, tmp_path):
+    """Linux paths are bytes: 0x9b is no UTF-8, and a control character to some terminals."""
+    name = b"p\x9b\x7f\x1b.yaml"
+    for text, valid in ((BAD, False), ("tenant: {header: X-Tenant-Id}\n" + GOOD, True)):
+        (tmp_path / os.fsdecode(name)).write_text(text, encoding="utf-8")
+        shown = run("check", os.fsdecode(name))
+        assert {line.split(":")[0] for line in shown.stdout.splitlines()} == {"p???.yaml"}
+        answer = json.loads(run("check", os.fsdecode(name), "--json").stdout)
+        assert answer["valid"] is valid
+        assert len(answer["problems"]) == (0 if valid else 2)
+        assert {each["file"] for each in answer["problems"]} <= {"p\ufffd\x7f\x1b.yaml"}

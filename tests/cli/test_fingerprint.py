@@ -139,3 +139,13 @@ def test_a_missing_body(fingerprint, run):
     fingerprint("{}")
     shown = run("fingerprint", "--policy", "policy.yaml", "--route", "order", "nowhere.json")
     assert shown.returncode == 2 and "nowhere.json cannot be opened" in shown.stderr
+
+
+def test_a_body_cannot_steer_the_terminal(fingerprint):
+    body = '{"a": "\x7f\x9b31m"}'
+    shown = fingerprint(body)
+    assert shown.returncode == 0
+    assert re.match(r'{"a":"\?+31m"}\n', shown.stdout)
+    shown = fingerprint(body, options=["--json"])
+    assert "\x7f" not in shown.stdout and "\x9b" not in shown.stdout
+    assert json.loads(shown.stdout)["canonical"] == '{"a":"\x7f\x9b31m"}'

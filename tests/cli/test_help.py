@@ -2,6 +2,7 @@
 """Help, version, and what becomes of a mistyped command or option."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -78,6 +79,14 @@ def test_wrong_arguments_say_what_and_how(run, arguments, words):
     assert shown.stderr.startswith("counterfoil: ") and shown.stderr.count("\n") == 1
     for word in words:
         assert word in shown.stderr
+
+
+def test_a_complaint_is_one_line_and_repeats_nothing_a_terminal_would_obey(run):
+    """A script may have its argument from a client."""
+    shown = run("list", "--state", "\x1b[31m\n\x9bX\x7f")
+    assert shown.returncode == 2
+    assert re.match(r"counterfoil: --state \?\[31m\?+X\? is not a state", shown.stderr)
+    assert shown.stderr.count("\n") == 1
 
 
 def test_two_dashes_end_the_options(run):

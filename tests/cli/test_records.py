@@ -7,14 +7,18 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
 from support.backend import Reply
 from support.expect import (NOT_STORED, STORE_UNAVAILABLE, assert_first, assert_problem, is_replay,
                             new_key)
+from support.server import BUILD
+from support.store_hands import Holder
 from support.waiting import until
 
 POLICY = """
@@ -224,6 +228,17 @@ def test_bytes_that_are_not_text_are_shown_safely(gateway, backend, key):
     headers = dict(gateway.record(key)["snapshot"]["headers"])
     assert headers["X-Odd"] == "a\ufffd\ufffdb"
     assert "X-Odd: a??b" in gateway.cli("get", "--key", key).stdout
+
+
+def test_json_holds_delete_and_c1_controls_as_escapes(gateway, backend, key):
+    """JSON may hold them as they are; a terminal may obey them."""
+    backend.script(key, Reply(201, headers=[("X-Odd", "a\xc2\x80\xc2\x9b31m\xc2\x9f\x7f\xc2\xa0b")]))
+    gateway.post("/plain", key)
+    for arguments in (["list"], ["get", "--key", key]):
+        text = gateway.cli(*arguments, "--json").stdout
+        assert r"a\u0080\u009b31m\u009f\u007f" + "\xa0b" in text
+    assert dict(gateway.record(key)["snapshot"]["headers"])["X-Odd"] == \
+        "a\x80\x9b31m\x9f\x7f\xa0b"
 
 
 def test_list_filters(new_gateway, backend):
@@ -438,3 +453,26 @@ def test_not_stored_tells_people_so(gateway, backend, key):
     gateway.cli("resolve", "--key", key, "--state", "SUCCEEDED", "--reason", "r")
     assert "snapshot" not in gateway.cli("get", "--key", key).stdout
     assert_problem(gateway.post("/plain", key), NOT_STORED)
+
+
+def test_a_store_that_hangs_keeps_nobody_from_looking_and_an_act_can_be_given_up(gateway, key):
+    """Whoever acts waits for the lock, as long as it takes; given up, nothing was done."""
+    assert_first(gateway.post("/plain", key))
+    with Holder(gateway.store_dir) as holder:
+        assert [row["state"] for row in rows(gateway, "--key", key)] == ["SUCCEEDED"]
+        assert gateway.record(key)["state"] == "SUCCEEDED"
+        command = [BUILD / "counterfoil", "forget", "--store", gateway.store_url, "--key", key]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as acting:
+            until(lambda: waits_for_a_lock(acting.pid), "it waits for the lock")
+            acting.send_signal(signal.SIGINT)
+            assert acting.communicate(timeout=10) == (b"", b"")
+            assert acting.returncode == -signal.SIGINT
+        holder.release()
+    assert gateway.record(key)["state"] == "SUCCEEDED"
+    gateway.cli("forget", "--key", key)
+    assert rows(gateway, "--key", key) == []
+
+
+def waits_for_a_lock(pid):
+    """It has one thread, and nothing else to wait for there."""
+    return "futex" in Path(f"/proc/{pid}/wchan").read_text(encoding="ascii")
