@@ -7,9 +7,12 @@ business. Invariant: only members of the session a test opened are ever reported
 
 import os
 
+# Places in /proc/PID/stat, counted after the command name.
+STATE, SESSION, THREADS = 0, 3, 17
+
 
 def _stat(pid):
-    """Fields of /proc/PID/stat after the command name: state, ppid, pgrp, session, ..."""
+    """Fields of /proc/PID/stat after the command name."""
     try:
         with open(f"/proc/{pid}/stat", encoding="latin-1") as file:
             return file.read().rpartition(")")[2].split()
@@ -17,10 +20,20 @@ def _stat(pid):
         return None
 
 
-def alive(pid):
-    """True while the process runs or is stopped; a zombie has ended."""
+def _has_ended(fields):
+    """Whether no thread is left to hold files and locks: the first one may be a zombie before others."""
+    return fields is None or (fields[STATE] in "ZX" and int(fields[THREADS]) <= 1)
+
+
+def state(pid):
+    """The letter for the state of the first thread, or None."""
     fields = _stat(pid)
-    return fields is not None and fields[0] not in "ZX"
+    return fields and fields[STATE]
+
+
+def alive(pid):
+    """True while a thread of the process runs or is stopped."""
+    return not _has_ended(_stat(pid))
 
 
 def session_pids(session):
@@ -30,7 +43,7 @@ def session_pids(session):
         if not name.isdigit():
             continue
         fields = _stat(name)
-        if fields and fields[0] not in "ZX" and int(fields[3]) == session:
+        if not _has_ended(fields) and int(fields[SESSION]) == session:
             found.append(int(name))
     return found
 
@@ -51,7 +64,7 @@ def all_stopped(pid):
     except FileNotFoundError:
         return False
     states = [_stat(f"{pid}/task/{thread}") for thread in threads]
-    return all(fields and fields[0] == "T" for fields in states)
+    return all(fields and fields[STATE] == "T" for fields in states)
 
 
 def _socket_inode(local_port, peer_port):

@@ -5,10 +5,12 @@ import hashlib
 import os
 import signal
 import socket
+import subprocess
+import sys
 
 import pytest
 
-from support import expect
+from support import expect, procs
 from support.backend import Reply
 from support.rawhttp import Closed, Malformed, encode
 from support.waiting import until
@@ -147,3 +149,19 @@ def test_killed_servers_come_back_on_the_same_port(plain, key):
     assert plain.pids() == []
     plain.start()
     assert plain.post("/o", key).status == 201
+
+
+def test_a_process_lives_as_long_as_one_of_its_threads():
+    """kill -9 ends the first thread of a worker while another still waits for the disk."""
+    script = ("import ctypes, sys, threading\n"
+              "threading.Thread(target=sys.stdin.read).start()\n"
+              "print(flush=True)\n"
+              "ctypes.CDLL(None).pthread_exit(None)\n")
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, start_new_session=True) as process:
+        process.stdout.readline()
+        until(lambda: procs.state(process.pid) == "Z", "the first thread ends")
+        assert procs.alive(process.pid)
+        assert procs.session_pids(process.pid) == [process.pid]
+        process.kill()
+    assert not procs.alive(process.pid)
