@@ -3,8 +3,9 @@
 
 A test module names its POLICY (YAML text, None for none) and, if it wishes, GATEWAY (options of
 support.server.Gateway); its tests share one gateway and keep apart by their keys. Tests that break
-things make servers of their own with new_gateway and new_nginx. After every test the logs of all
-servers are read: a crash or a leak fails the test that caused it.
+things make servers of their own with new_gateway and new_nginx. A module with an nginx.conf of its
+own names it SERVER and asks for front. After every test the logs of all servers are read: a crash or
+a leak fails the test that caused it.
 """
 
 from contextlib import ExitStack
@@ -13,6 +14,7 @@ import pytest
 
 from support.backend import Backend
 from support.expect import new_key
+from support.front import Front
 from support.server import Gateway, Nginx
 
 _running = []
@@ -58,6 +60,23 @@ def gateway(request, backend, tmp_path_factory):
         yield server.start()
     finally:
         _end(server)
+
+
+@pytest.fixture(scope="module")
+def front(request, backend, tmp_path_factory):
+    """The module's nginx of its own making: SERVER, with {backend} where the backend's URL goes."""
+    server = Front(tmp_path_factory.mktemp("front"), backend,
+                   request.module.SERVER.replace("{backend}", backend.url), request.module.POLICY)
+    with server.running():
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def clean_shared(request):
+    """Nor may it leave one in the log of a server that its module has made for all its tests."""
+    yield
+    for name in {"front", "limited", "pair"} & set(request.fixturenames):
+        request.getfixturevalue(name).assert_clean()
 
 
 @pytest.fixture

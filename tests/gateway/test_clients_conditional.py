@@ -9,7 +9,7 @@ import pytest
 
 from support.backend import Reply
 from support.expect import assert_first, assert_replay
-from support.front import PROXY, Front, view
+from support.front import PROXY, view
 
 POLICY = """
 version: 1
@@ -50,20 +50,6 @@ ASKS = {
     "if modified since later": [("If-Modified-Since", LATER)],
     "if unmodified since earlier": [("If-Unmodified-Since", EARLIER)],
 }
-
-
-@pytest.fixture(scope="module")
-def front(tmp_path_factory, backend):
-    server = Front(tmp_path_factory.mktemp("front"), backend,
-                   SERVER.replace("{backend}", backend.url), POLICY)
-    with server.running():
-        yield server
-
-
-@pytest.fixture(autouse=True)
-def clean(front):
-    yield
-    front.assert_clean()
 
 
 @pytest.mark.parametrize("target", ["/x", "/ranges/x", "/unbuffered/x", "/exact/x"])

@@ -50,12 +50,6 @@ def front(tmp_path_factory, backend, deaf_port):
         yield made
 
 
-@pytest.fixture(autouse=True)
-def clean(front):
-    yield
-    front.assert_clean()
-
-
 class Leaver:
     """A client that sends a request, or half of one, and leaves in its way."""
 

@@ -12,7 +12,7 @@ import pytest
 from support.backend import Reply
 from support.expect import (CONFLICT, NOT_STORED, PENDING, assert_first, assert_problem,
                             assert_replay, is_replay)
-from support.front import PROXY, STEP, Front
+from support.front import PROXY, STEP
 from support.rawhttp import Closed
 
 POLICY = """
@@ -43,20 +43,6 @@ HELD = ["/x", "/unbuffered/x"]
 PASSED_ON = ["/small/x", "/small/memory/x", "/small/unbuffered/x"]
 LEAVES = ["close", "reset"]
 SIZES = [100 << 10, 8 << 20]
-
-
-@pytest.fixture(scope="module")
-def front(tmp_path_factory, backend):
-    server = Front(tmp_path_factory.mktemp("front"), backend,
-                   SERVER.replace("{backend}", backend.url), POLICY)
-    with server.running():
-        yield server
-
-
-@pytest.fixture(autouse=True)
-def clean(front):
-    yield
-    front.assert_clean()
 
 
 def leave(front, client, how):

@@ -10,7 +10,7 @@ import pytest
 from support.backend import Reply
 from support.expect import (CONFLICT, INVALID, MISSING, NOT_STORED, PENDING, UNKNOWN, assert_first,
                             assert_problem, assert_replay)
-from support.front import PROXY, Front
+from support.front import PROXY
 from support.rawhttp import encode
 
 POLICY = """
@@ -30,20 +30,6 @@ SERVER = f"""
 """
 
 FRAMINGS = ["length", "chunked", "close"]
-
-
-@pytest.fixture(scope="module")
-def front(tmp_path_factory, backend):
-    server = Front(tmp_path_factory.mktemp("front"), backend,
-                   SERVER.replace("{backend}", backend.url), POLICY)
-    with server.running():
-        yield server
-
-
-@pytest.fixture(autouse=True)
-def clean(front):
-    yield
-    front.assert_clean()
 
 
 def ask(front, target, key, body=b"{}", headers=()):

@@ -12,7 +12,7 @@ import pytest
 from support.backend import Reply
 from support.expect import (CONFLICT, INVALID, MISSING, NOT_STORED, PENDING, UNKNOWN, assert_first,
                             assert_problem, assert_replay, is_replay, new_key)
-from support.front import PROXY, STEP, Front
+from support.front import PROXY, STEP
 from support.rawhttp import encode
 
 POLICY = """
@@ -31,20 +31,6 @@ SERVER = f"""
     {STEP}
     location / {{ {PROXY} {{backend}}; }}
 """
-
-
-@pytest.fixture(scope="module")
-def front(tmp_path_factory, backend):
-    server = Front(tmp_path_factory.mktemp("front"), backend,
-                   SERVER.replace("{backend}", backend.url), POLICY)
-    with server.running():
-        yield server
-
-
-@pytest.fixture(autouse=True)
-def clean(front):
-    yield
-    front.assert_clean()
 
 
 # Every kind of answer. Each prepares, then gives (target, key, check of the answer, executions).

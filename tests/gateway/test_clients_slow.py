@@ -12,7 +12,7 @@ import pytest
 from support.backend import Reply
 from support.expect import (CONFLICT, NOT_STORED, PENDING, assert_first, assert_problem,
                             assert_replay, is_replay)
-from support.front import PROXY, STEP, Front
+from support.front import PROXY, STEP
 
 POLICY = """
 version: 1
@@ -34,20 +34,6 @@ SERVER = f"""
 
 TARGETS = ["/x", "/unbuffered/x", "/small/x", "/small/unbuffered/x"]
 LARGE = 8 << 20
-
-
-@pytest.fixture(scope="module")
-def front(tmp_path_factory, backend):
-    server = Front(tmp_path_factory.mktemp("front"), backend,
-                   SERVER.replace("{backend}", backend.url), POLICY)
-    with server.running():
-        yield server
-
-
-@pytest.fixture(autouse=True)
-def clean(front):
-    yield
-    front.assert_clean()
 
 
 def body_of(size):

@@ -14,7 +14,7 @@ import pytest
 from support.backend import Reply
 from support.expect import (CONFLICT, NOT_STORED, PENDING, assert_first, assert_problem,
                             assert_replay, is_replay)
-from support.front import PROXY, STEP, Front, Narrow
+from support.front import PROXY, STEP, Narrow
 
 POLICY = """
 version: 1
@@ -66,20 +66,6 @@ class Secured(Narrow):
 
 
 LEAVES = ["close", "reset", "notify"]
-
-
-@pytest.fixture(scope="module")
-def front(tmp_path_factory, backend):
-    server = Front(tmp_path_factory.mktemp("front"), backend,
-                   SERVER.replace("{backend}", backend.url), POLICY)
-    with server.running():
-        yield server
-
-
-@pytest.fixture(autouse=True)
-def clean(front):
-    yield
-    front.assert_clean()
 
 
 @pytest.fixture

@@ -88,12 +88,6 @@ def front(tmp_path_factory, backend):
         yield server
 
 
-@pytest.fixture(autouse=True)
-def clean(front):
-    yield
-    front.assert_clean()
-
-
 def ask(front, target, key, accept=None, **options):
     return front.post(target, key, headers=[("Accept-Encoding", accept)] if accept else [],
                       **options)

@@ -43,12 +43,6 @@ def pair(tmp_path_factory):
         yield made
 
 
-@pytest.fixture(autouse=True)
-def clean(pair):
-    yield
-    pair.assert_clean()
-
-
 def answer(status, *more):
     return Play([head(status, "Content-Type: text/plain", *VALIDATORS, *more),
                  Body(b"an order of orders")])

@@ -57,12 +57,6 @@ def pair(tmp_path_factory, ports):
         yield made
 
 
-@pytest.fixture(autouse=True)
-def clean(pair):
-    yield
-    pair.assert_clean()
-
-
 def check_in_doubt(pair, key, guarded, target, method, version="HTTP/1.1", body=b"{}"):
     """Executed once, in doubt within a second, and a retry is told so and executes nothing."""
     assert pair.raw.executions(key) == 1

@@ -42,12 +42,6 @@ def pair(tmp_path_factory):
         yield made
 
 
-@pytest.fixture(autouse=True)
-def clean(pair):
-    yield
-    pair.assert_clean()
-
-
 # Interim answers. nginx 1.22 takes the first for the final one and passes the rest on as its body;
 # read by a client, that is the interim answer followed by the final one, if the backend closes.
 

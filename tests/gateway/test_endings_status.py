@@ -63,12 +63,6 @@ def pair(tmp_path_factory):
         yield made
 
 
-@pytest.fixture(autouse=True)
-def clean(pair):
-    yield
-    pair.assert_clean()
-
-
 def steps_of(status):
     headers = ["X-Kept: yes", 'ETag: "v1"', *(MOVED if status[0] == "3" else ())]
     if status[:3] == "401":

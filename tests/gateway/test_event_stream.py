@@ -52,12 +52,6 @@ def front(tmp_path_factory, raw):
         yield server
 
 
-@pytest.fixture(autouse=True)
-def clean(front):
-    yield
-    front.assert_clean()
-
-
 class Stream:
     """A backend's event stream that sends an event each time the test lets it."""
 

@@ -40,12 +40,6 @@ def app(site, protocol):
     site[1][protocol].release()
 
 
-@pytest.fixture(autouse=True)
-def clean(front):
-    yield
-    front.assert_clean()
-
-
 def check_replayed(front, app, key, target, first, **options):
     front.await_state(key, "SUCCEEDED")
     assert_replay(front.post(target, key, **options), first)

@@ -52,12 +52,6 @@ def front(tmp_path_factory, app):
         yield server
 
 
-@pytest.fixture(autouse=True)
-def clean(front):
-    yield
-    front.assert_clean()
-
-
 def done(*steps):
     return Frames([*steps, record(STDOUT), end()], keeps=False)
 

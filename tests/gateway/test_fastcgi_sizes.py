@@ -59,12 +59,6 @@ def front(tmp_path_factory, apps):
         yield server
 
 
-@pytest.fixture(autouse=True)
-def clean(front):
-    yield
-    front.assert_clean()
-
-
 @pytest.fixture(params=PROTOCOLS)
 def protocol(request):
     return request.param

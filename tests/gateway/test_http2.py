@@ -10,7 +10,7 @@ import pytest
 from support.backend import Reply
 from support.expect import (CONFLICT, INVALID, MISSING, NOT_STORED, PENDING, UNKNOWN, assert_first,
                             assert_problem, assert_replay, code_of, is_replay, new_key)
-from support.front import PROXY, Front, view
+from support.front import PROXY, view
 from support.http2 import Http2Client
 
 POLICY = """
@@ -28,20 +28,6 @@ SERVER = f"""
     location / {{ {PROXY} {{backend}}; }}
     location /unbuffered {{ {PROXY} {{backend}}; proxy_buffering off; }}
 """
-
-
-@pytest.fixture(scope="module")
-def front(tmp_path_factory, backend):
-    server = Front(tmp_path_factory.mktemp("front"), backend,
-                   SERVER.replace("{backend}", backend.url), POLICY)
-    with server.running():
-        yield server
-
-
-@pytest.fixture(autouse=True)
-def clean(front):
-    yield
-    front.assert_clean()
 
 
 @pytest.fixture(params=["clear", "tls"])

@@ -91,13 +91,6 @@ def limited(tmp_path_factory, backend):
         yield server
 
 
-@pytest.fixture(autouse=True)
-def clean(request):
-    yield
-    for name in {"front", "limited"} & set(request.fixturenames):
-        request.getfixturevalue(name).assert_clean()
-
-
 @pytest.fixture(params=["clear", "tls"])
 def connect(request):
     """Connects to a front, in clear or over TLS."""

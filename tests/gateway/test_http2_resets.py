@@ -10,7 +10,7 @@ import pytest
 from support.backend import Reply
 from support.expect import (CONFLICT, NOT_STORED, PENDING, assert_first, assert_problem,
                             assert_replay, is_replay, new_key)
-from support.front import PROXY, Front
+from support.front import PROXY
 from support.http2 import Http2Client
 
 POLICY = """
@@ -34,20 +34,6 @@ SERVER = f"""
 HELD = ["/x", "/unbuffered/x"]
 PASSED_ON = ["/small/x", "/small/memory/x", "/small/unbuffered/x"]
 WINDOW = 16384
-
-
-@pytest.fixture(scope="module")
-def front(tmp_path_factory, backend):
-    server = Front(tmp_path_factory.mktemp("front"), backend,
-                   SERVER.replace("{backend}", backend.url), POLICY)
-    with server.running():
-        yield server
-
-
-@pytest.fixture(autouse=True)
-def clean(front):
-    yield
-    front.assert_clean()
 
 
 @pytest.fixture(params=["clear", "tls"])

@@ -62,12 +62,6 @@ def front(tmp_path_factory, raw):
         yield server
 
 
-@pytest.fixture(autouse=True)
-def clean(front):
-    yield
-    front.assert_clean()
-
-
 def body_of(size):
     return (BLOCK * (size // len(BLOCK) + 1))[:size]
 

@@ -7,7 +7,7 @@ import pytest
 
 from support.expect import CONFLICT, PENDING, assert_first, assert_problem, assert_replay, is_replay
 from support.footprint import footprint
-from support.front import PROXY, STEP, Front
+from support.front import PROXY, STEP
 
 POLICY = """
 version: 1
@@ -30,20 +30,6 @@ BODY = bytes(range(256)) * (50 * MIB // 256)
 SHA256 = hashlib.sha256(BODY).hexdigest()
 GROWTH_MAX_KIB = 4096
 BINARY = "application/octet-stream"
-
-
-@pytest.fixture(scope="module")
-def front(tmp_path_factory, backend):
-    server = Front(tmp_path_factory.mktemp("front"), backend,
-                   SERVER.replace("{backend}", backend.url), POLICY)
-    with server.running():
-        yield server
-
-
-@pytest.fixture(autouse=True)
-def clean(front):
-    yield
-    front.assert_clean()
 
 
 @pytest.mark.parametrize("chunk", [None, MIB - 1], ids=["length", "chunked"])

@@ -110,12 +110,6 @@ def pair(tmp_path_factory, peers, ports):
         yield made
 
 
-@pytest.fixture(autouse=True)
-def clean(pair):
-    yield
-    pair.assert_clean()
-
-
 def send(server, target, key, method):
     return server.post(target, key, None if method == "GET" else b"{}", method=method)
 

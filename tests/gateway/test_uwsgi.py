@@ -32,12 +32,6 @@ def app(site, protocol):
     return site[1][protocol]
 
 
-@pytest.fixture(autouse=True)
-def clean(front):
-    yield
-    front.assert_clean()
-
-
 def head(status):
     return f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nX-Kept: yes\r\n\r\n".encode()
 

@@ -98,12 +98,6 @@ def pair(tmp_path_factory, other):
         yield made
 
 
-@pytest.fixture(autouse=True)
-def clean(pair):
-    yield
-    pair.assert_clean()
-
-
 # Pages in place of the backend's answer.
 
 FAILURES = {
