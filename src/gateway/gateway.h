@@ -29,6 +29,7 @@
 #include <ngx_channel.h>
 #include <ngx_http.h>
 
+#include "core/ages.h"
 #include "core/outcome.h"
 #include "engine/engine.h"
 #include "fingerprint/fingerprint.h"
@@ -111,6 +112,11 @@ typedef struct {
     ngx_msec_t                   exit_max;
     ngx_msec_t                   exiting_since;
     ngx_flag_t                   closing;
+
+    /* repeats by age, for each route that had some since the last report */
+    const struct cfoil_policy   *policy;
+    struct cfoil_ages          **ages;
+    ngx_event_t                  report;
 
     /* random bytes, drawn in one call, used up request by request */
     u_char                       entropy[NGX_HTTP_COUNTERFOIL_ENTROPY_BYTES];
@@ -224,6 +230,7 @@ typedef struct {
     unsigned                      too_long:1;       /* body is not all of it */
     unsigned                      settled:1;        /* the engine knows how it ended */
     unsigned                      client_failed:1;
+    unsigned                      counted:1;        /* among the repeats */
 } ngx_http_counterfoil_ctx_t;
 
 
@@ -242,6 +249,14 @@ void ngx_http_counterfoil_exit_process(ngx_cycle_t *cycle);
 ngx_http_counterfoil_worker_t *ngx_http_counterfoil_worker(void);
 /* To be called after every call that gave the engine something to do. */
 void ngx_http_counterfoil_schedule(void);
+
+/* repeats.c: the age at which repeats arrive */
+ngx_int_t ngx_http_counterfoil_repeats_init(ngx_cycle_t *cycle,
+    ngx_http_counterfoil_worker_t *w, const struct cfoil_policy *policy);
+void ngx_http_counterfoil_count_repeat(ngx_http_counterfoil_ctx_t *ctx,
+    const struct cfoil_result *result);
+void ngx_http_counterfoil_log_repeats(ngx_http_counterfoil_worker_t *w,
+    ngx_log_t *log);
 
 /* handler.c: the way of a request. find_route: NGX_DECLINED where the policy has none for it */
 ngx_int_t ngx_http_counterfoil_handler(ngx_http_request_t *r);

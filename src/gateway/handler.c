@@ -151,6 +151,8 @@ ngx_http_counterfoil_take_result(ngx_http_counterfoil_ctx_t *ctx,
     ctx->retry_after_ms = result->retry_after_ms;
     ctx->body_differs = result->body_differs;
 
+    ngx_http_counterfoil_count_repeat(ctx, result);
+
     if (result->record) {
         first = result->record->first_request_id;
 

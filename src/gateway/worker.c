@@ -257,7 +257,8 @@ ngx_http_counterfoil_init_process(ngx_cycle_t *cycle)
      * unavailable store (R6) instead of a worker that keeps dying.
      */
 
-    if (ngx_http_counterfoil_open_lane(cycle, w, mcf) != NGX_OK
+    if (ngx_http_counterfoil_repeats_init(cycle, w, mcf->policy) != NGX_OK
+        || ngx_http_counterfoil_open_lane(cycle, w, mcf) != NGX_OK
         || ngx_http_counterfoil_make_engine(cycle, w, mcf) != NGX_OK)
     {
         ngx_free(w);
@@ -315,6 +316,7 @@ ngx_http_counterfoil_exit_process(ngx_cycle_t *cycle)
     }
 
     ngx_http_counterfoil_log_stats(cycle, w);
+    ngx_http_counterfoil_log_repeats(w, cycle->log);
 
     /*
      * Requests of a worker that was told to leave at once are not resumed:
