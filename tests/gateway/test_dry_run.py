@@ -276,6 +276,7 @@ def test_a_store_that_is_lost_is_no_matter(tmp_path, key):
             for _ in range(3):
                 assert_first(server.post("/x", new_key(), timeout_s=3))
             holder.release()
+        until(lambda: len(verdicts(server)) == 4, "the verdicts on what was asked meanwhile")
         answer, said = ask(server, "/x", key)
         assert_first(answer)
         assert said == "replay"

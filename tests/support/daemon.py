@@ -14,14 +14,6 @@ from support.server import Nginx
 from support.waiting import until
 
 
-def parent_of(pid):
-    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
-        for line in file:
-            if line.startswith("PPid:"):
-                return int(line.split()[1])
-    return 0
-
-
 class Daemon(Nginx):
     def __init__(self, *args, **options):
         super().__init__(*args, **options)
@@ -55,7 +47,7 @@ class Daemon(Nginx):
 
     def workers_of(self, master):
         """Workers that this master started and that are not leaving."""
-        return [pid for pid in self.workers() if parent_of(pid) == master]
+        return [pid for pid in self.workers() if procs.parent(pid) == master]
 
     def start_new_binary(self):
         """USR2: returns (old master, new master), the new one with its workers."""

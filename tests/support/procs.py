@@ -8,7 +8,7 @@ business. Invariant: only members of the session a test opened are ever reported
 import os
 
 # Places in /proc/PID/stat, counted after the command name.
-STATE, SESSION, THREADS = 0, 3, 17
+STATE, PARENT, SESSION, THREADS = 0, 1, 3, 17
 
 
 def _stat(pid):
@@ -46,6 +46,12 @@ def session_pids(session):
         if not _has_ended(fields) and int(fields[SESSION]) == session:
             found.append(int(name))
     return found
+
+
+def parent(pid):
+    """The parent's pid, or None."""
+    fields = _stat(pid)
+    return fields and int(fields[PARENT])
 
 
 def title(pid):

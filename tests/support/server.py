@@ -91,7 +91,9 @@ class Server:
                       if re.fullmatch(r"nginx: worker process", procs.title(pid)))
 
     def master(self):
-        masters = [pid for pid in self.pids() if procs.title(pid).startswith("nginx: master")]
+        """The oldest one; a process that a master has just forked bears its title for a moment."""
+        titled = {pid for pid in self.pids() if procs.title(pid).startswith("nginx: master")}
+        masters = [pid for pid in titled if procs.parent(pid) not in titled]
         assert len(masters) == 1, f"masters: {masters}"
         return masters[0]
 

@@ -165,3 +165,11 @@ def test_a_process_lives_as_long_as_one_of_its_threads():
         assert procs.session_pids(process.pid) == [process.pid]
         process.kill()
     assert not procs.alive(process.pid)
+
+
+def test_a_worker_that_has_no_title_yet_is_no_master(plain, monkeypatch):
+    master = plain.master()
+    title = procs.title
+    monkeypatch.setattr(procs, "title", lambda pid: title(pid) and title(master))
+    assert plain.workers() == []
+    assert plain.master() == master
