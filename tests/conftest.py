@@ -8,6 +8,7 @@ own names it SERVER and asks for front. After every test the logs of all servers
 a leak fails the test that caused it.
 """
 
+import signal
 from contextlib import ExitStack
 
 import pytest
@@ -18,6 +19,11 @@ from support.front import Front
 from support.server import Gateway, Nginx
 
 _running = []
+
+
+def pytest_configure():
+    """A shell that starts the tests in its background has them, and all they start, ignore ^C."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _check_logs():
