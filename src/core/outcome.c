@@ -8,7 +8,7 @@ static enum cfoil_state in_doubt(enum cfoil_cause why, enum cfoil_cause *cause)
     return CFOIL_STATE_IN_DOUBT;
 }
 
-/* What the route itself says of a status: exact, or by class. ABSENT: nothing. */
+/* What the route itself says of a status, or of a body. ABSENT: nothing. */
 static enum cfoil_state route_says(enum cfoil_state state, enum cfoil_cause *cause)
 {
     *cause = state == CFOIL_STATE_IN_DOUBT ? CFOIL_CAUSE_STATUS : CFOIL_CAUSE_NONE;
@@ -69,6 +69,9 @@ enum cfoil_state cfoil_outcome_of(const struct cfoil_outcome_rules *rules,
     }
     if (rules->exact[status] != CFOIL_STATE_ABSENT) {
         return route_says((enum cfoil_state)rules->exact[status], cause);
+    }
+    if (exchange->body_says != CFOIL_STATE_ABSENT) {
+        return route_says(exchange->body_says, cause);
     }
     if (rules->by_class[status / 100] != CFOIL_STATE_ABSENT) {
         return route_says((enum cfoil_state)rules->by_class[status / 100], cause);

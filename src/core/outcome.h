@@ -20,12 +20,13 @@ struct cfoil_outcome_rules {
 
 /* What is known of the exchange with the backend, over every attempt the proxy made. */
 struct cfoil_exchange {
-    bool sent;            /* any byte went to a backend */
-    bool complete;        /* a whole response came, also one that the proxy wrote itself */
-    bool backend_closed;  /* it ended by the backend's reset or close */
-    bool timed_out;       /* a time-out after something was sent */
-    bool has_retry_after; /* the response carries Retry-After */
-    uint16_t status;      /* of the upstream's end, before any error page; 0: none */
+    bool sent;                  /* any byte went to a backend */
+    bool complete;              /* a whole response came, also one that the proxy wrote itself */
+    bool backend_closed;        /* it ended by the backend's reset or close */
+    bool timed_out;             /* a time-out after something was sent */
+    bool has_retry_after;       /* the response carries Retry-After */
+    uint16_t status;            /* of the upstream's end, before any error page; 0: none */
+    enum cfoil_state body_says; /* by the route's body rule; ABSENT: nothing */
 };
 
 /*

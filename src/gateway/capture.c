@@ -245,6 +245,7 @@ ngx_http_counterfoil_capture(ngx_http_request_t *r,
 
     ctx->from_upstream = (r->upstream && r->upstream->cleanup) ? 1 : 0;
     ctx->body.len = 0;
+    ctx->whole = 0;
 
     /*
      * What is sent now and what is replayed later must be the same:
@@ -284,6 +285,8 @@ ngx_http_counterfoil_capture(ngx_http_request_t *r,
     if (r->header_only) {
 
         /* no body will be given to the filters, not even its end */
+
+        ctx->whole = 1;
 
         return ngx_http_counterfoil_settle(r, ctx) == NGX_ERROR ? NGX_ERROR
                                                                 : NGX_OK;
@@ -399,6 +402,8 @@ ngx_http_counterfoil_hold_body(ngx_http_request_t *r,
     if (last && ngx_http_counterfoil_is_short(r, ctx)) {
         ctx->truncated = 1;
     }
+
+    ctx->whole = last;
 
     return last ? ngx_http_counterfoil_settle(r, ctx) : NGX_OK;
 }
@@ -540,6 +545,8 @@ ngx_http_counterfoil_pass_body(ngx_http_request_t *r,
             ctx->too_long = 1;
         }
     }
+
+    ctx->whole |= last;
 
     if (last && !ctx->settled) {
         ngx_http_counterfoil_settle_background(r, ctx, !ctx->too_long);

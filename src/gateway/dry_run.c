@@ -363,18 +363,36 @@ ngx_http_counterfoil_dry_header(ngx_http_request_t *r,
 }
 
 
-/* Counts, to know what would have been too long to keep. */
+/*
+ * Counts, to know what would have been too long to keep; keeps only what the policy reads. A body
+ * that nginx sends from a file is not read: asking for it in memory would be no dry run.
+ */
 void
 ngx_http_counterfoil_dry_body(ngx_http_counterfoil_ctx_t *ctx, ngx_chain_t *in)
 {
-    ngx_chain_t  *cl;
+    ngx_chain_t               *cl;
+    const struct cfoil_route  *route;
+
+    route = ctx->route;
 
     for (cl = in; cl; cl = cl->next) {
-        ctx->body.len += (size_t) ngx_buf_size(cl->buf);
-    }
+        ctx->whole |= cl->buf->last_buf;
 
-    if (ctx->body.len > ctx->route->snapshot_body_bytes_max) {
-        ctx->too_long = 1;
+        if (ctx->too_long) {
+            continue;
+        }
+
+        if (route->body.at == NULL && route->resource.id == NULL) {
+            ctx->body.len += (size_t) ngx_buf_size(cl->buf);
+            ctx->too_long = ctx->body.len > route->snapshot_body_bytes_max;
+
+        } else if (ngx_http_counterfoil_body_append(ctx->request->pool,
+                                           &ctx->body, cl->buf,
+                                           route->snapshot_body_bytes_max)
+                   != NGX_OK)
+        {
+            ctx->too_long = 1;
+        }
     }
 }
 
@@ -397,7 +415,7 @@ ngx_http_counterfoil_dry_over(ngx_http_request_t *r,
     }
 
     ending = &dry->ending;
-    ending->outcome = ngx_http_counterfoil_outcome(r, ctx, &ending->cause);
+    ngx_http_counterfoil_read_ending(r, ctx, ending);
 
     if (!ctx->too_long
         && (ending->outcome == CFOIL_STATE_SUCCEEDED
@@ -409,5 +427,10 @@ ngx_http_counterfoil_dry_over(ngx_http_request_t *r,
     if (dry->executes) {
         ngx_http_counterfoil_dry_settle(dry);
         ngx_http_counterfoil_dry_free(dry);
+        return;
     }
+
+    /* the verdict comes later, when another answer may have been read */
+
+    ngx_memzero(&ending->resource, sizeof(struct cfoil_resource));
 }

@@ -105,6 +105,7 @@ typedef struct {
     struct cfoil_engine         *engine;
     struct cfoil_fingerprinter  *fingerprinter;
     struct cfoil_digester       *digester;
+    struct cfoil_selector       *selector;
     struct cfoil_hmac_key       *secret;
 
     ngx_event_t                  flush;
@@ -227,6 +228,7 @@ typedef struct {
     unsigned                      accelerated:1;    /* ... and asked for a redirect */
     unsigned                      from_upstream:1;
     unsigned                      truncated:1;
+    unsigned                      whole:1;          /* its end was seen */
     unsigned                      too_long:1;       /* body is not all of it */
     unsigned                      settled:1;        /* the engine knows how it ended */
     unsigned                      client_failed:1;
@@ -367,9 +369,14 @@ void ngx_http_counterfoil_dry_over(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx);
 void ngx_http_counterfoil_dry_init(void);
 
+/*
+ * outcome.c: how an execution ended, as far as it is known now. Fills outcome, cause and resource,
+ * whose id is the selector's until it reads again.
+ */
+void ngx_http_counterfoil_read_ending(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx, struct cfoil_ending *ending);
+
 /* settle.c: the end of an execution */
-enum cfoil_state ngx_http_counterfoil_outcome(ngx_http_request_t *r,
-    ngx_http_counterfoil_ctx_t *ctx, enum cfoil_cause *cause);
 ngx_int_t ngx_http_counterfoil_settle(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx);
 void ngx_http_counterfoil_settle_background(ngx_http_request_t *r,

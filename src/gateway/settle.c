@@ -1,21 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of an execution: outcome, snapshot, the wait until both are durable (R3), and what the
+ * The end of an execution: snapshot, settle, the wait until both are durable (R3), and what the
  * client then gets. Also the end of a context, which gives its claim back whatever happened (R8).
  */
 #include "gateway/gateway.h"
-
-
-enum cfoil_state
-ngx_http_counterfoil_outcome(ngx_http_request_t *r,
-    ngx_http_counterfoil_ctx_t *ctx, enum cfoil_cause *cause)
-{
-    struct cfoil_exchange  exchange;
-
-    ngx_http_counterfoil_exchange(r, ctx, &exchange);
-
-    return cfoil_outcome_of(&ctx->route->outcome, &exchange, cause);
-}
 
 
 static ngx_int_t
@@ -42,9 +30,7 @@ ngx_http_counterfoil_ending(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx, ngx_flag_t snapshot,
     struct cfoil_ending *ending)
 {
-    ngx_memzero(ending, sizeof(struct cfoil_ending));
-
-    ending->outcome = ngx_http_counterfoil_outcome(r, ctx, &ending->cause);
+    ngx_http_counterfoil_read_ending(r, ctx, ending);
 
     if (!snapshot
         || (ending->outcome != CFOIL_STATE_SUCCEEDED
@@ -300,9 +286,8 @@ ngx_http_counterfoil_held(ngx_http_request_t *r,
 void
 ngx_http_counterfoil_release(ngx_http_counterfoil_ctx_t *ctx)
 {
-    enum cfoil_cause     cause;
-    enum cfoil_state     outcome;
-    ngx_http_request_t  *r;
+    ngx_http_request_t   *r;
+    struct cfoil_ending   ending;
 
     if (ctx->probe && ctx->probe->timer.timer_set) {
         ngx_del_timer(&ctx->probe->timer);
@@ -321,20 +306,20 @@ ngx_http_counterfoil_release(ngx_http_counterfoil_ctx_t *ctx)
     }
 
     r = ctx->request;
-    outcome = CFOIL_STATE_FAILED;
-    cause = CFOIL_CAUSE_NONE;
+    ending.outcome = CFOIL_STATE_FAILED;
+    ending.cause = CFOIL_CAUSE_NONE;
 
     if (ctx->state == NGX_HTTP_COUNTERFOIL_FORWARD && !ctx->settled) {
-        outcome = ngx_http_counterfoil_outcome(r, ctx, &cause);
+        ngx_http_counterfoil_read_ending(r, ctx, &ending);
 
         /* a snapshot would need the pool, which is gone */
 
-        if (ctx->unprotected && outcome != CFOIL_STATE_FAILED) {
+        if (ctx->unprotected && ending.outcome != CFOIL_STATE_FAILED) {
             ngx_http_counterfoil_settle_background(r, ctx, 0);
         }
     }
 
-    cfoil_claim_free(ctx->claim, outcome, cause);
+    cfoil_claim_free(ctx->claim, ending.outcome, ending.cause);
     ctx->claim = NULL;
 
     ngx_http_counterfoil_schedule();

@@ -187,6 +187,10 @@ ngx_http_counterfoil_make_engine(ngx_cycle_t *cycle,
     }
 
     if (error == CFOIL_OK) {
+        error = cfoil_selector_create(&w->selector);
+    }
+
+    if (error == CFOIL_OK) {
         error = cfoil_hmac_key_create(cfoil_bytes_of(start->secret,
                                                      start->secret_len),
                                       &w->secret);
@@ -335,6 +339,7 @@ ngx_http_counterfoil_exit_process(ngx_cycle_t *cycle)
     cfoil_engine_free(w->engine);
     cfoil_fingerprinter_free(w->fingerprinter);
     cfoil_digester_free(w->digester);
+    cfoil_selector_free(w->selector);
     cfoil_hmac_key_free(w->secret);
 
     ngx_http_counterfoil_this_worker = NULL;

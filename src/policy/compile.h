@@ -32,6 +32,9 @@ CFOIL_MUST_CHECK enum cfoil_error cfoil_headers_compile(struct cfoil_compile *co
                                                         struct cfoil_route *route);
 CFOIL_MUST_CHECK enum cfoil_error cfoil_rules_compile(struct cfoil_compile *compile,
                                                       struct cfoil_route *route);
+CFOIL_MUST_CHECK enum cfoil_error cfoil_body_compile(struct cfoil_compile *compile,
+                                                     struct cfoil_route *route);
+void cfoil_resource_compile(struct cfoil_compile *compile, struct cfoil_route *route);
 void cfoil_probe_compile(struct cfoil_compile *compile, struct cfoil_route *route);
 
 /* The node to blame for a field: the one that sets it, else the route. */

@@ -16,6 +16,7 @@
 #include "core/outcome.h"
 #include "core/protocol.h"
 #include "fingerprint/fingerprint.h"
+#include "policy/response.h"
 
 #define CFOIL_POLICY_PROBLEMS_MAX 50
 #define CFOIL_POLICY_BYTES_MAX    (4U * 1024 * 1024)
@@ -77,6 +78,8 @@ struct cfoil_route {
     struct cfoil_terms terms; /* trust_absent_after_ms -1: the upstream read time-out */
 
     struct cfoil_outcome_rules outcome; /* other_5xx is IN_DOUBT in profile payment */
+    struct cfoil_body_rule body;
+    struct cfoil_resource_rule resource;
 
     struct cfoil_probe_rule probe; /* where terms.in_doubt is PROBE */
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * "Outcome of an execution" of DESIGN.md, row by row and over every status. The body rule is not
- * here: the caller puts its result where the exact status stands.
+ * "Outcome of an execution" of DESIGN.md, row by row and over every status.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -240,6 +239,41 @@ static void a_rule_that_says_in_doubt_names_the_status_as_cause(void **state)
     expect(&rules, &exchange, CFOIL_STATE_IN_DOUBT, CFOIL_CAUSE_STATUS);
 }
 
+/* "first row that matches": after the exact status, before its class and the table. */
+static void the_body_rule_stands_between_the_exact_status_and_its_class(void **state)
+{
+    struct cfoil_outcome_rules rules = silent();
+    struct cfoil_exchange exchange = complete(200);
+    (void)state;
+
+    exchange.body_says = CFOIL_STATE_FAILED;
+    expect(&rules, &exchange, CFOIL_STATE_FAILED, CFOIL_CAUSE_NONE);
+    rules.by_class[2] = CFOIL_STATE_FAILED_FINAL;
+    expect(&rules, &exchange, CFOIL_STATE_FAILED, CFOIL_CAUSE_NONE);
+    rules.exact[200] = CFOIL_STATE_SUCCEEDED;
+    expect(&rules, &exchange, CFOIL_STATE_SUCCEEDED, CFOIL_CAUSE_NONE);
+
+    exchange = complete(502);
+    exchange.body_says = CFOIL_STATE_FAILED;
+    expect(&rules, &exchange, CFOIL_STATE_FAILED, CFOIL_CAUSE_NONE);
+    exchange.body_says = CFOIL_STATE_IN_DOUBT;
+    expect(&rules, &exchange, CFOIL_STATE_IN_DOUBT, CFOIL_CAUSE_STATUS);
+}
+
+/* What ended before its end is decided by rows above it, whatever could be read. */
+static void the_body_of_a_broken_exchange_says_nothing(void **state)
+{
+    struct cfoil_outcome_rules rules = silent();
+    struct cfoil_exchange exchange = complete(200);
+    (void)state;
+
+    exchange.body_says = CFOIL_STATE_SUCCEEDED;
+    exchange.timed_out = true;
+    expect(&rules, &exchange, CFOIL_STATE_IN_DOUBT, CFOIL_CAUSE_TIMEOUT);
+    exchange.sent = false;
+    expect(&rules, &exchange, CFOIL_STATE_FAILED, CFOIL_CAUSE_NONE);
+}
+
 static void profile_payment_doubts_other_5xx_only(void **state)
 {
     struct cfoil_outcome_rules rules = silent();
@@ -287,6 +321,8 @@ int main(void)
         cmocka_unit_test(the_class_comes_before_502_and_504),
         cmocka_unit_test(a_class_touches_no_other_class),
         cmocka_unit_test(a_rule_that_says_in_doubt_names_the_status_as_cause),
+        cmocka_unit_test(the_body_rule_stands_between_the_exact_status_and_its_class),
+        cmocka_unit_test(the_body_of_a_broken_exchange_says_nothing),
         cmocka_unit_test(profile_payment_doubts_other_5xx_only),
         cmocka_unit_test(retry_after_makes_no_other_status_a_failure),
     };
