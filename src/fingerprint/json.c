@@ -15,6 +15,7 @@
 #define FIRST_TEXT    (16U << 10)
 #define FIRST_NODES   512U
 #define FIRST_ENTRIES 256U
+#define FIRST_CUTS    16U
 
 /* Doubling meets the limit on values exactly, so that it need be checked only when nodes grow. */
 _Static_assert(CFOIL_JSON_VALUES_MAX % FIRST_NODES == 0 &&
@@ -111,6 +112,17 @@ bool cfoil_json_more_places(struct cfoil_json *json, uint32_t count)
         return false;
     }
     json->places = places;
+    return true;
+}
+
+bool cfoil_json_more_cuts(struct cfoil_json *json)
+{
+    void *cuts = json->cuts->at;
+    if (!grow(&cuts, &json->cuts->capacity, sizeof(*json->cuts->at), FIRST_CUTS)) {
+        json->no_memory = true;
+        return false;
+    }
+    json->cuts->at = cuts;
     return true;
 }
 

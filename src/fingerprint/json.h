@@ -93,6 +93,21 @@ struct cfoil_json_frame {
     enum cfoil_json_list list;
 };
 
+/*
+ * Where in the document ignored values stand, outermost ones only, in its order: for what is cut out of
+ * it (redact.h). Filled by a read of a workspace that has it.
+ */
+struct cfoil_json_cuts {
+    struct cfoil_json_cut {
+        uint32_t from;
+        uint32_t to;
+    } * at;
+    uint32_t count;
+    uint32_t capacity;
+    uint32_t node; /* of the open one */
+    bool open;
+};
+
 struct cfoil_json {
     uint8_t *text;
     size_t document_bytes;
@@ -113,7 +128,8 @@ struct cfoil_json {
     uint32_t value; /* the node completed last */
     bool complete;  /* it is complete, but not yet in its container */
     bool no_memory;
-    const char *reason; /* why it is not canonicalised; static */
+    const char *reason;           /* why it is not canonicalised; static */
+    struct cfoil_json_cuts *cuts; /* NULL mostly */
     struct cfoil_json_frame frames[CFOIL_JSON_DEPTH_MAX];
 };
 
@@ -128,6 +144,7 @@ bool cfoil_json_more_nodes(struct cfoil_json *json);
 bool cfoil_json_more_entries(struct cfoil_json *json);
 bool cfoil_json_scratch(struct cfoil_json *json, uint32_t count);
 bool cfoil_json_more_places(struct cfoil_json *json, uint32_t count);
+bool cfoil_json_more_cuts(struct cfoil_json *json);
 
 /*
  * json_read.c: reads what was appended. Errors: SYNTAX (json->reason says why), NO_MEMORY. The text

@@ -341,6 +341,48 @@ static inline uint8_t *read_after_value(struct cfoil_json *json, uint8_t *at,
     return fail(json, object ? "an object does not end" : "an array does not end");
 }
 
+/* The value `node` begins at `from`: what is ignored, and not inside of such a value, is to be cut. */
+static void open_cut(struct cfoil_json *json, uint32_t node, uint32_t from)
+{
+    struct cfoil_json_cuts *cuts = json->cuts;
+    if (cuts->open || (json->nodes[node].flags & CFOIL_JSON_IGNORED) == 0) {
+        return;
+    }
+    if (cuts->count == cuts->capacity && !cfoil_json_more_cuts(json)) {
+        return;
+    }
+    cuts->open = true;
+    cuts->node = node;
+    cuts->at[cuts->count].from = from;
+}
+
+static void close_cut(struct cfoil_json *json, uint32_t to)
+{
+    struct cfoil_json_cuts *cuts = json->cuts;
+    if (cuts->open && json->value == cuts->node) {
+        cuts->at[cuts->count++].to = to;
+        cuts->open = false;
+    }
+}
+
+/* Reads one value, and what may follow it up to the next one. */
+static inline uint8_t *read_on(struct cfoil_json *json, uint8_t *at, enum expected *expected)
+{
+    uint32_t from = (uint32_t)(at - json->text);
+    uint32_t node = json->node_count;
+    at = read_value(json, at, expected);
+    if (json->cuts != NULL && at != NULL) {
+        open_cut(json, node, from);
+    }
+    while (at != NULL && *expected == EXPECT_AFTER_VALUE) {
+        if (json->cuts != NULL) {
+            close_cut(json, (uint32_t)(at - json->text));
+        }
+        at = read_after_value(json, at, expected);
+    }
+    return at;
+}
+
 /* Pads the document and puts the root on the root place. False: no memory. */
 static bool start(struct cfoil_json *json, const struct cfoil_rules *rules)
 {
@@ -393,12 +435,9 @@ enum cfoil_error cfoil_json_read(struct cfoil_json *json, const struct cfoil_rul
     uint8_t *at = cfoil_scan_space(json->text);
     enum expected expected = EXPECT_VALUE;
     while (at != NULL && expected == EXPECT_VALUE) {
-        at = read_value(json, at, &expected);
-        while (at != NULL && expected == EXPECT_AFTER_VALUE) {
-            at = read_after_value(json, at, &expected);
-        }
+        at = read_on(json, at, &expected);
     }
-    if (at != NULL) {
+    if (at != NULL && !json->no_memory) {
         return CFOIL_OK;
     }
     return json->no_memory ? CFOIL_E_NO_MEMORY : CFOIL_E_SYNTAX;

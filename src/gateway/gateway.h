@@ -33,6 +33,7 @@
 #include "core/outcome.h"
 #include "engine/engine.h"
 #include "fingerprint/fingerprint.h"
+#include "fingerprint/redact.h"
 #include "policy/policy.h"
 
 
@@ -106,6 +107,7 @@ typedef struct {
     struct cfoil_fingerprinter  *fingerprinter;
     struct cfoil_digester       *digester;
     struct cfoil_selector       *selector;
+    struct cfoil_redactor       *redactor;
     struct cfoil_hmac_key       *secret;
 
     ngx_event_t                  flush;
@@ -306,7 +308,12 @@ ngx_int_t ngx_http_counterfoil_probe_headers(ngx_http_request_t *sr,
 ngx_int_t ngx_http_counterfoil_mark(ngx_http_request_t *r, const char *name,
     const char *value);
 
-/* snapshot.c: the headers of a response as a record keeps them */
+/*
+ * snapshot.c: a response as a record keeps it. redact leaves out of a body what the route does not
+ * want kept; NGX_DECLINED: it cannot be told what that is, so nothing may be kept.
+ */
+ngx_int_t ngx_http_counterfoil_redact(ngx_pool_t *pool,
+    const struct cfoil_route *route, struct cfoil_bytes *body);
 ngx_int_t ngx_http_counterfoil_snapshot_headers(ngx_http_request_t *r,
     const struct cfoil_route *route, struct cfoil_bytes *framed);
 

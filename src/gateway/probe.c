@@ -159,7 +159,8 @@ ngx_http_counterfoil_probe_snapshot(ngx_http_counterfoil_ctx_t *ctx,
 {
     size_t                         len;
     uint8_t                       *out;
-    struct cfoil_bytes             name, value;
+    ngx_int_t                      rc;
+    struct cfoil_bytes             name, value, body;
     ngx_http_counterfoil_probe_t  *probe;
 
     probe = ctx->probe;
@@ -168,8 +169,15 @@ ngx_http_counterfoil_probe_snapshot(ngx_http_counterfoil_ctx_t *ctx,
         return NGX_OK;
     }
 
+    body = cfoil_bytes_of(probe->body.data, probe->body.len);
+
+    rc = ngx_http_counterfoil_redact(ctx->request->pool, ctx->route, &body);
+    if (rc != NGX_OK) {
+        return rc == NGX_DECLINED ? NGX_OK : rc;
+    }
+
     snapshot->status = ctx->route->probe.replay_status;
-    snapshot->body = cfoil_bytes_of(probe->body.data, probe->body.len);
+    snapshot->body = body;
 
     if (probe->content_type.len == 0) {
         return NGX_OK;
@@ -188,6 +196,33 @@ ngx_http_counterfoil_probe_snapshot(ngx_http_counterfoil_ctx_t *ctx,
     snapshot->headers = cfoil_bytes_of(out, len);
 
     return NGX_OK;
+}
+
+
+/* What the backend knows came into being. The id is the selector's until it reads again. */
+static void
+ngx_http_counterfoil_probe_resource(ngx_http_counterfoil_ctx_t *ctx,
+    struct cfoil_resource *resource)
+{
+    ngx_http_counterfoil_probe_t   *probe;
+    ngx_http_counterfoil_worker_t  *w;
+
+    w = ngx_http_counterfoil_worker();
+    probe = ctx->probe;
+
+    if (ctx->route->resource.id == NULL
+        || probe->too_long
+        || cfoil_selector_read(w->selector,
+                               cfoil_bytes_of(probe->body.data,
+                                              probe->body.len), NULL)
+           != CFOIL_OK)
+    {
+        return;
+    }
+
+    *resource = cfoil_resource_of(&ctx->route->resource,
+                                  cfoil_selector_at(w->selector,
+                                                    ctx->route->resource.id));
 }
 
 
@@ -217,6 +252,10 @@ ngx_http_counterfoil_probe_report(ngx_http_counterfoil_ctx_t *ctx,
            != NGX_OK)
     {
         answer = CFOIL_PROBE_UNCLEAR;
+    }
+
+    if (answer == CFOIL_PROBE_FOUND) {
+        ngx_http_counterfoil_probe_resource(ctx, &ending.resource);
     }
 
     error = cfoil_probe_report(ctx->claim, answer, &ending,

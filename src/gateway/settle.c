@@ -10,6 +10,21 @@ static ngx_int_t
 ngx_http_counterfoil_snapshot(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx, struct cfoil_snapshot *snapshot)
 {
+    ngx_int_t           rc;
+    struct cfoil_bytes  body;
+
+    body = cfoil_bytes_of(ctx->body.data, ctx->body.len);
+
+    rc = ngx_http_counterfoil_redact(r->pool, ctx->route, &body);
+
+    if (rc == NGX_DECLINED) {
+        return NGX_OK;
+    }
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
     if (ngx_http_counterfoil_snapshot_headers(r, ctx->route,
                                               &snapshot->headers)
         != NGX_OK)
@@ -18,7 +33,7 @@ ngx_http_counterfoil_snapshot(ngx_http_request_t *r,
     }
 
     snapshot->status = r->headers_out.status;
-    snapshot->body = cfoil_bytes_of(ctx->body.data, ctx->body.len);
+    snapshot->body = body;
 
     return NGX_OK;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The headers of a response as a record keeps them: Content-Type first, as nginx sends it, then the
- * list in its order, without what the route drops and what nginx writes anew for every answer.
+ * A response as a record keeps it. Headers: Content-Type first, as nginx sends it, then the list in
+ * its order, without what the route drops and what nginx writes anew for every answer. The body:
+ * without the values that the route redacts.
  */
 #include "gateway/gateway.h"
 
@@ -183,6 +184,48 @@ ngx_http_counterfoil_snapshot_headers(ngx_http_request_t *r,
     ngx_http_counterfoil_frame(r, &type, &frame);
 
     *framed = cfoil_bytes_of(frame.out, frame.len);
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_counterfoil_redact(ngx_pool_t *pool, const struct cfoil_route *route,
+    struct cfoil_bytes *body)
+{
+    size_t                          cuts, len;
+    uint8_t                        *out;
+    enum cfoil_error                error;
+    ngx_http_counterfoil_worker_t  *w;
+
+    if (route->redact == NULL || body->len == 0) {
+        return NGX_OK;
+    }
+
+    w = ngx_http_counterfoil_worker();
+
+    error = cfoil_redactor_read(w->redactor, route->redact, *body, &cuts, &len);
+
+    if (error == CFOIL_E_SYNTAX) {
+        return NGX_DECLINED;
+    }
+
+    if (error != CFOIL_OK) {
+        return NGX_ERROR;
+    }
+
+    if (cuts == 0) {
+        return NGX_OK;
+    }
+
+    out = ngx_pnalloc(pool, len);
+    if (out == NULL) {
+        return NGX_ERROR;
+    }
+
+    cfoil_redactor_write(w->redactor, *body, out);
+
+    *body = cfoil_bytes_of(out, len);
 
     return NGX_OK;
 }

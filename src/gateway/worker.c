@@ -191,6 +191,10 @@ ngx_http_counterfoil_make_engine(ngx_cycle_t *cycle,
     }
 
     if (error == CFOIL_OK) {
+        error = cfoil_redactor_create(&w->redactor);
+    }
+
+    if (error == CFOIL_OK) {
         error = cfoil_hmac_key_create(cfoil_bytes_of(start->secret,
                                                      start->secret_len),
                                       &w->secret);
@@ -340,6 +344,7 @@ ngx_http_counterfoil_exit_process(ngx_cycle_t *cycle)
     cfoil_fingerprinter_free(w->fingerprinter);
     cfoil_digester_free(w->digester);
     cfoil_selector_free(w->selector);
+    cfoil_redactor_free(w->redactor);
     cfoil_hmac_key_free(w->secret);
 
     ngx_http_counterfoil_this_worker = NULL;

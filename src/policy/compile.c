@@ -221,6 +221,9 @@ enum cfoil_error cfoil_route_compile(struct cfoil_compile *compile, const struct
     if (error == CFOIL_OK) {
         error = cfoil_body_compile(compile, route);
     }
+    if (error == CFOIL_OK) {
+        error = cfoil_redact_compile(compile, route);
+    }
     if (error != CFOIL_OK) {
         return error;
     }

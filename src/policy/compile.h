@@ -34,6 +34,8 @@ CFOIL_MUST_CHECK enum cfoil_error cfoil_rules_compile(struct cfoil_compile *comp
                                                       struct cfoil_route *route);
 CFOIL_MUST_CHECK enum cfoil_error cfoil_body_compile(struct cfoil_compile *compile,
                                                      struct cfoil_route *route);
+CFOIL_MUST_CHECK enum cfoil_error cfoil_redact_compile(struct cfoil_compile *compile,
+                                                       struct cfoil_route *route);
 void cfoil_resource_compile(struct cfoil_compile *compile, struct cfoil_route *route);
 void cfoil_probe_compile(struct cfoil_compile *compile, struct cfoil_route *route);
 

@@ -50,9 +50,26 @@ static bool rule_matches(const char *pattern, struct cfoil_bytes name)
     return name.len == len && strncasecmp(pattern, text, len) == 0;
 }
 
+/* Headers that are made from the body: a reader would check them against what is left of it. */
+static bool is_of_the_body(struct cfoil_bytes name)
+{
+    static const char *const names[] = {"etag", "content-md5", "digest", "content-digest",
+                                        "repr-digest"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (name.len == strlen(names[i]) &&
+            strncasecmp((const char *)name.data, names[i], name.len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool cfoil_route_keeps_header(const struct cfoil_route *route, struct cfoil_bytes name)
 {
     if (name.len == 0 || is_never_kept((const char *)name.data, name.len)) {
+        return false;
+    }
+    if (route->redact != NULL && is_of_the_body(name)) {
         return false;
     }
     for (size_t i = route->header_rule_count; i > 0; i--) {

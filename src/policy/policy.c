@@ -297,6 +297,7 @@ void cfoil_policy_free(struct cfoil_policy *policy)
     }
     for (size_t i = 0; i < policy->route_count; i++) {
         cfoil_rules_free(policy->routes[i].rules);
+        cfoil_rules_free(policy->routes[i].redact);
     }
     cfoil_pool_free(&policy->pool);
     free(policy);

@@ -84,6 +84,7 @@ struct cfoil_route {
     struct cfoil_probe_rule probe; /* where terms.in_doubt is PROBE */
 
     size_t snapshot_body_bytes_max;
+    struct cfoil_rules *redact; /* what cfoil_redactor_read cuts out of a body; NULL: nothing */
     const struct cfoil_header_rule *header_rules; /* cfoil_route_keeps_header reads them */
     size_t header_rule_count;
 
@@ -154,7 +155,10 @@ size_t cfoil_probe_path(const struct cfoil_route *route, struct cfoil_bytes meth
 bool cfoil_key_normalise(enum cfoil_key_format format, struct cfoil_bytes value, char *out,
                          size_t *out_len);
 
-/* Whether a response header is kept in the snapshot. */
+/*
+ * Whether a response header is kept in the snapshot. Where bodies are redacted, none that was made from
+ * the whole body is.
+ */
 bool cfoil_route_keeps_header(const struct cfoil_route *route, struct cfoil_bytes name);
 
 /* One line that says how tenants are told apart ("header X-Tenant-Id, otherwise authorization"). */

@@ -3,6 +3,7 @@
 #include "policy/response.h"
 
 #include "policy/compile.h"
+#include "policy/scalar.h"
 
 enum cfoil_state cfoil_body_outcome(const struct cfoil_body_rule *rule, uint16_t status,
                                     struct cfoil_value value)
@@ -251,4 +252,34 @@ void cfoil_resource_compile(struct cfoil_compile *compile, struct cfoil_route *r
         route->resource.type = type->text;
         route->resource.id = id->text;
     }
+}
+
+enum cfoil_error cfoil_redact_compile(struct cfoil_compile *compile, struct cfoil_route *route)
+{
+    const struct cfoil_node *list = compile->merged.at[CFOIL_FIELD_SNAPSHOT_REDACT];
+    if (list == NULL || list->count == 0) {
+        return CFOIL_OK;
+    }
+    const char **pointers = cfoil_pool_array(compile->pool, list->count, sizeof(*pointers));
+    if (pointers == NULL) {
+        return CFOIL_E_NO_MEMORY;
+    }
+    struct cfoil_rules_source source = {.ignore = pointers};
+    for (const struct cfoil_node *item = list->first; item != NULL; item = item->next) {
+        if (item->len == 0) {
+            cfoil_problem_add(compile->problems, item->line, item->column,
+                              "snapshot.redact: \"\" is the whole body; to keep none of it write "
+                              "snapshot: {max_body: 0}");
+            return CFOIL_OK;
+        }
+        pointers[source.ignore_count++] = item->text;
+    }
+
+    char why[CFOIL_WHY_BYTES] = "";
+    enum cfoil_error error = cfoil_rules_create(&source, &route->redact, why, sizeof(why));
+    if (error == CFOIL_OK || error == CFOIL_E_NO_MEMORY) {
+        return error;
+    }
+    cfoil_problem_add(compile->problems, list->line, list->column, "snapshot.redact: %s", why);
+    return CFOIL_OK;
 }

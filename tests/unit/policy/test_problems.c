@@ -192,6 +192,8 @@ static const struct row rows[] = {
      "listed on line 4 already, in failed", "one outcome"},
     {"a number of a body that JSON has not", R "    outcome: {body: {at: /c, failed: [007]}}\n", 4,
      39, "007", "in quotes"},
+    {"redacting the whole body", R "    snapshot: {redact: [\"\"]}\n", 4, 25, "the whole body",
+     "max_body: 0"},
     {"a resource without an id", R "    resource: {type: order}\n", 4, 15, "needs type and id",
      "/data/order_id"},
     {"a resource without a type", R "    resource: {id: /id}\n", 4, 15, "needs type and id",
