@@ -30,6 +30,13 @@ routes:
     outcome: {body: {at: /code, failed: [1], otherwise: failed}}
 """
 
+# An nginx.conf whose error page says in its body that all went well.
+SERVER = """
+    counterfoil on;
+    location / { proxy_pass {backend}; proxy_intercept_errors on; error_page 500 =200 /page; }
+    location = /page { internal; default_type application/json; return 200 '{"code": 0}'; }
+"""
+
 
 def say(backend, key, *bodies, status=200, **options):
     backend.script(key, *[Reply(status, body=body if isinstance(body, bytes)
@@ -166,3 +173,11 @@ def test_a_dry_run_reads_the_body_too(new_gateway, backend, key):
     gateway.stop()
     assert gateway.log().count("would be execute") == 2
     assert gateway.log().count("would be replay") == 1
+
+
+def test_an_error_page_is_not_the_backends_body(front, backend, key):
+    say(backend, key, {"code": 50001}, status=500)
+    answer = front.post("/coded", key)
+    assert (answer.status, answer.json()) == (200, {"code": 0})
+    front.await_state(key, "FAILED")
+    assert backend.executions(key) == 1

@@ -9,6 +9,7 @@ from support.backend import Reply
 from support.expect import (CONFLICT, PENDING, UNKNOWN, assert_first, assert_problem, assert_replay,
                             assert_settled, is_replay)
 from support.rawhttp import Closed
+from support.waiting import until
 
 TIMEOUT_S = 1.0
 TRUST_S = 2.0
@@ -173,3 +174,31 @@ def test_the_probe_carries_the_fence_of_the_lost_claim(gateway, backend, key):
     assert gateway.post("/patient", key).body == b"found"
     assert [r.header("Counterfoil-Fence") for r in backend.probes_of(key)] == ["1", "2"]
     assert backend.executions(key) == 2
+
+
+def test_the_probe_asks_in_the_name_of_the_duplicate(gateway, backend, key):
+    """A look-up may be for its caller only; the first one's credentials may have changed since."""
+    backend.script_probe(key, Reply(200, body=b"found"))
+    lose(gateway, backend, "/patient", key)
+    answer = gateway.post("/patient", key, headers=[("Authorization", "Bearer second")])
+    assert answer.body == b"found"
+    probe, = backend.probes_of(key)
+    assert probe.header("Authorization") == "Bearer second"
+
+
+def test_twenty_duplicates_at_once_make_one_probe(gateway, backend, key):
+    probe = backend.holding(status=200, body=b"found")
+    backend.script_probe(key, probe)
+    lose(gateway, backend, "/patient", key)
+    clients = [gateway.send("/patient", key) for _ in range(20)]
+    backend.wait_probe(key)
+    until(lambda: sum(client.readable(0) for client in clients) == 19, "19 answers")
+    for client in clients:
+        if client.readable(0):
+            assert_problem(client.read(), PENDING)
+        else:
+            prober = client
+    probe.hold.set()
+    assert prober.read().body == b"found"
+    assert len(backend.probes_of(key)) == 1
+    assert backend.executions(key) == 1
