@@ -77,7 +77,7 @@ def _undocumented(tree, reference, names, is_there):
 
 
 def generated_docs(tree):
-    """The pages made from protocol.def are what scripts/generate-docs makes of it now. `make docs`
+    """The pages made from protocol.def and profiles.def are what scripts/generate-docs makes of it now. `make docs`
     writes them."""
     script = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
                           "generate-docs")

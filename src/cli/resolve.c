@@ -137,10 +137,10 @@ static bool read_all(const struct cfoil_arguments *arguments, struct resolution 
 static void warn_of_answer(const struct cfoil_event *event)
 {
     if (event->outcome == CFOIL_STATE_FAILED_FINAL && event->snapshot.status == 0) {
-        const struct cfoil_answer_row *answer = cfoil_answer_row(CFOIL_ANSWER_RESPONSE_NOT_STORED);
         cfoil_complain("warning: clients will be told %s, \"%s\"; only --status and --body give a "
                        "failure an answer of its own",
-                       answer->code, answer->en);
+                       cfoil_answer_row(CFOIL_ANSWER_RESPONSE_NOT_STORED)->code,
+                       cfoil_message_text(CFOIL_MESSAGE_RESPONSE_NOT_STORED, CFOIL_LANGUAGE_EN));
     }
 }
 

@@ -15,7 +15,7 @@
 struct cfoil_outcome_rules {
     uint8_t exact[CFOIL_STATUS_COUNT]; /* enum cfoil_state */
     uint8_t by_class[6];
-    enum cfoil_state other_5xx; /* FAILED, or IN_DOUBT in profile payment */
+    enum cfoil_state other_5xx; /* the profile's */
 };
 
 /* What is known of the exchange with the backend, over every attempt the proxy made. */

@@ -25,9 +25,30 @@ enum cfoil_event_kind {
 
 enum cfoil_answer {
     CFOIL_ANSWER_NONE,
-#define CFOIL_ANSWER(name, status, ietf, envelope, retry_after, zh_cn, en) CFOIL_ANSWER_##name,
+#define CFOIL_ANSWER(name, status, ietf, stripe, envelope, retry_after, zh_cn, en)                 \
+    CFOIL_ANSWER_##name,
 #include "core/protocol.def"
     CFOIL_ANSWER_COUNT
+};
+
+/* What is said to people: the answers' messages, under the answers' numbers, and a few more. */
+enum cfoil_message {
+    CFOIL_MESSAGE_NONE,
+#define CFOIL_ANSWER(name, status, ietf, stripe, envelope, retry_after, zh_cn, en)                 \
+    CFOIL_MESSAGE_##name,
+#define CFOIL_MESSAGE(name, zh_cn, en) CFOIL_MESSAGE_##name,
+#include "core/protocol.def"
+    CFOIL_MESSAGE_COUNT
+};
+
+enum cfoil_language { CFOIL_LANGUAGE_EN, CFOIL_LANGUAGE_ZH_CN, CFOIL_LANGUAGE_COUNT };
+
+/* The habits of status that a profile chooses from. */
+enum cfoil_statuses {
+    CFOIL_STATUSES_DEFAULT,
+    CFOIL_STATUSES_IETF,
+    CFOIL_STATUSES_STRIPE,
+    CFOIL_STATUSES_COUNT
 };
 
 enum cfoil_verdict {
@@ -177,17 +198,19 @@ const char *cfoil_verdict_name(enum cfoil_verdict verdict);
 const char *cfoil_verdict_variable(enum cfoil_verdict verdict); /* "execute", ...; "" for NONE */
 enum cfoil_answer cfoil_verdict_answer(enum cfoil_verdict verdict);
 
-/* An answer's row. code is "IDEMPOTENCY_..."; texts are UTF-8. */
+/* An answer's row. code is "IDEMPOTENCY_...". */
 struct cfoil_answer_row {
     const char *code;
-    uint16_t status;
-    uint16_t status_ietf;
+    uint16_t status[CFOIL_STATUSES_COUNT];
     uint16_t envelope;
     bool retry_after;
-    const char *zh_cn;
-    const char *en;
 };
 const struct cfoil_answer_row *cfoil_answer_row(enum cfoil_answer answer);
+
+/* The built-in text of a message, UTF-8; "" for NONE and out of range. */
+const char *cfoil_message_text(enum cfoil_message message, enum cfoil_language language);
+/* "en", "zh-CN". */
+const char *cfoil_language_name(enum cfoil_language language);
 
 /* State by its name in upper case; CFOIL_STATE_COUNT if there is none. */
 enum cfoil_state cfoil_state_by_name(struct cfoil_bytes name);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The name and answer rows of protocol.def as functions. */
+/* The name, answer and message rows of protocol.def as functions. */
 #include "core/protocol.h"
+
+#include <assert.h>
 
 struct state_row {
     const char *name;
@@ -31,11 +33,27 @@ static const struct verdict_row verdicts[CFOIL_VERDICT_COUNT] = {
 };
 
 static const struct cfoil_answer_row answers[CFOIL_ANSWER_COUNT] = {
-    [CFOIL_ANSWER_NONE] = {"", 0, 0, 0, false, "", ""},
-#define CFOIL_ANSWER(name, status, ietf, envelope, retry_after, zh_cn, en)                         \
-    [CFOIL_ANSWER_##name] = {"IDEMPOTENCY_" #name, status, ietf, envelope, retry_after, zh_cn, en},
+    [CFOIL_ANSWER_NONE] = {"", {0}, 0, false},
+#define CFOIL_ANSWER(name, status, ietf, stripe, envelope, retry_after, zh_cn, en)                 \
+    [CFOIL_ANSWER_##name] = {"IDEMPOTENCY_" #name, {status, ietf, stripe}, envelope, retry_after},
 #include "core/protocol.def"
 };
+
+/* In the order of enum cfoil_language. */
+static const char *const messages[CFOIL_MESSAGE_COUNT][CFOIL_LANGUAGE_COUNT] = {
+    [CFOIL_MESSAGE_NONE] = {"", ""},
+#define CFOIL_ANSWER(name, status, ietf, stripe, envelope, retry_after, zh_cn, en)                 \
+    [CFOIL_MESSAGE_##name] = {en, zh_cn},
+#define CFOIL_MESSAGE(name, zh_cn, en) [CFOIL_MESSAGE_##name] = {en, zh_cn},
+#include "core/protocol.def"
+};
+
+/* An answer's message has the answer's number. */
+#define CFOIL_ANSWER(name, status, ietf, stripe, envelope, retry_after, zh_cn, en)                 \
+    static_assert((int)CFOIL_ANSWER_##name == (int)CFOIL_MESSAGE_##name, #name);
+#include "core/protocol.def"
+
+static const char *const languages[CFOIL_LANGUAGE_COUNT] = {"en", "zh-CN"};
 
 const char *cfoil_state_name(enum cfoil_state state)
 {
@@ -80,4 +98,16 @@ enum cfoil_answer cfoil_verdict_answer(enum cfoil_verdict verdict)
 const struct cfoil_answer_row *cfoil_answer_row(enum cfoil_answer answer)
 {
     return &answers[(unsigned)answer < CFOIL_ANSWER_COUNT ? answer : CFOIL_ANSWER_NONE];
+}
+
+const char *cfoil_message_text(enum cfoil_message message, enum cfoil_language language)
+{
+    bool known =
+        (unsigned)message < CFOIL_MESSAGE_COUNT && (unsigned)language < CFOIL_LANGUAGE_COUNT;
+    return known ? messages[message][language] : "";
+}
+
+const char *cfoil_language_name(enum cfoil_language language)
+{
+    return languages[(unsigned)language < CFOIL_LANGUAGE_COUNT ? language : CFOIL_LANGUAGE_EN];
 }

@@ -1,43 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Our own answers: problem details (RFC 9457) with the stable code, the message in the client's
- * language, and Retry-After where a retry can help. The rows are core/protocol.def's; this file
- * only writes them down.
+ * Our own answers: a document in the route's shape with the stable code and the message in the
+ * client's language, and Retry-After where a retry can help. The rows are core/protocol.def's, the
+ * bytes policy/answer.h's; this file only sends them.
  */
 #include "gateway/gateway.h"
+#include "policy/answer.h"
 
 
 #define NGX_HTTP_COUNTERFOIL_MS  1000
-
-
-/* Control characters, quotes and backslashes; everything else passes, UTF-8 included. */
-static u_char *
-ngx_http_counterfoil_json(u_char *p, struct cfoil_bytes text)
-{
-    size_t         i;
-    const uint8_t  *s;
-
-    s = text.data;
-
-    for (i = 0; i < text.len; i++) {
-
-        if (s[i] < 0x20 || s[i] == 0x7f) {
-            p = ngx_sprintf(p, "\\u%04xd", (int) s[i]);
-            continue;
-        }
-
-        if (s[i] == '"' || s[i] == '\\') {
-            *p++ = '\\';
-        }
-
-        *p++ = s[i];
-    }
-
-    return p;
-}
-
-
-#define NGX_HTTP_COUNTERFOIL_JSON_GROWTH  (sizeof("\\u0000") - 1)
 
 
 /* The resource of a settled record, for answers that can only point at it. */
@@ -63,72 +34,21 @@ ngx_http_counterfoil_resource(ngx_http_counterfoil_ctx_t *ctx)
 }
 
 
-static const char *
-ngx_http_counterfoil_title(ngx_uint_t status)
-{
-    switch (status) {
-
-    case NGX_HTTP_BAD_REQUEST:
-        return "Bad Request";
-
-    case NGX_HTTP_CONFLICT:
-        return "Conflict";
-
-    case 422:
-        return "Unprocessable Content";
-
-    case NGX_HTTP_BAD_GATEWAY:
-        return "Bad Gateway";
-
-    case NGX_HTTP_SERVICE_UNAVAILABLE:
-        return "Service Unavailable";
-
-    default:
-        return "Problem";
-    }
-}
-
-
 static ngx_buf_t *
-ngx_http_counterfoil_problem(ngx_http_request_t *r,
-    const struct cfoil_answer_row *row, const char *message, ngx_uint_t status,
-    const struct cfoil_resource *resource)
+ngx_http_counterfoil_document(ngx_http_request_t *r,
+    const struct cfoil_document *document)
 {
     size_t      len;
     ngx_buf_t  *b;
 
-    len = 256 + ngx_strlen(row->code) + ngx_strlen(message);
-
-    if (resource) {
-        len += (resource->type.len + resource->id.len)
-               * NGX_HTTP_COUNTERFOIL_JSON_GROWTH;
-    }
+    len = cfoil_document_write(document, NULL, 0);
 
     b = ngx_create_temp_buf(r->pool, len);
     if (b == NULL) {
         return NULL;
     }
 
-    b->last = ngx_sprintf(b->last,
-                          "{\"type\": \"about:blank\", \"title\": \"%s\", "
-                          "\"status\": %ui, \"code\": \"%s\", "
-                          "\"message\": \"",
-                          ngx_http_counterfoil_title(status), status,
-                          row->code);
-
-    b->last = ngx_http_counterfoil_json(b->last, cfoil_bytes_text(message));
-    *b->last++ = '"';
-
-    if (resource) {
-        b->last = ngx_sprintf(b->last, ", \"resource\": {\"type\": \"");
-        b->last = ngx_http_counterfoil_json(b->last, resource->type);
-        b->last = ngx_sprintf(b->last, "\", \"id\": \"");
-        b->last = ngx_http_counterfoil_json(b->last, resource->id);
-        b->last = ngx_sprintf(b->last, "\"}");
-    }
-
-    *b->last++ = '}';
-    *b->last++ = LF;
+    b->last += cfoil_document_write(document, (char *) b->last, len);
 
     b->last_buf = (r == r->main) ? 1 : 0;
     b->last_in_chain = 1;
@@ -167,47 +87,50 @@ ngx_http_counterfoil_retry_after(ngx_http_request_t *r,
 }
 
 
-/* status 0: the row's, by the route's profile. NULL on lack of memory. */
+/* status 0: the answer's own on this route. NULL on lack of memory. */
 ngx_buf_t *
 ngx_http_counterfoil_answer_build(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx, enum cfoil_answer answer,
     ngx_uint_t status)
 {
-    ngx_buf_t                      *b;
-    ngx_flag_t                      chinese;
-    const struct cfoil_answer_row  *row;
+    ngx_buf_t              *b;
+    const char             *type;
+    struct cfoil_document   document;
+    enum cfoil_language     language;
 
-    row = cfoil_answer_row(answer);
+    language = ngx_http_counterfoil_language(r);
 
-    if (status == 0) {
-        status = (ctx->route->profile == CFOIL_PROFILE_IETF) ? row->status_ietf
-                                                             : row->status;
-    }
+    document.shape = ctx->route->answers;
+    document.answer = answer;
+    document.status = status ? status
+                             : cfoil_answer_status(ctx->route, answer);
+    document.message = cfoil_message_text((enum cfoil_message) answer,
+                                          language);
+    document.resource = ngx_http_counterfoil_resource(ctx);
 
-    chinese = ngx_http_counterfoil_wants_chinese(r);
-
-    b = ngx_http_counterfoil_problem(r, row, chinese ? row->zh_cn : row->en,
-                                     status,
-                                     ngx_http_counterfoil_resource(ctx));
+    b = ngx_http_counterfoil_document(r, &document);
     if (b == NULL) {
         return NULL;
     }
 
-    r->headers_out.status = status;
+    type = cfoil_document_type(document.shape);
+
+    r->headers_out.status = document.status;
     ngx_http_counterfoil_status_line(r);
     r->headers_out.content_length_n = b->last - b->pos;
-    ngx_str_set(&r->headers_out.content_type, "application/problem+json");
+    r->headers_out.content_type = ngx_http_counterfoil_str(type,
+                                                           ngx_strlen(type));
     r->headers_out.content_type_len = r->headers_out.content_type.len;
     r->headers_out.content_type_lowcase = NULL;
 
     if (ngx_http_counterfoil_mark(r, "Content-Language",
-                                  chinese ? "zh-CN" : "en") != NGX_OK
+                                  cfoil_language_name(language)) != NGX_OK
         || ngx_http_counterfoil_mark(r, "Cache-Control", "no-store") != NGX_OK)
     {
         return NULL;
     }
 
-    if (row->retry_after
+    if (cfoil_answer_row(answer)->retry_after
         && ngx_http_counterfoil_retry_after(r, ctx) != NGX_OK)
     {
         return NULL;

@@ -318,7 +318,7 @@ ngx_int_t ngx_http_counterfoil_snapshot_headers(ngx_http_request_t *r,
     const struct cfoil_route *route, struct cfoil_bytes *framed);
 
 /* language.c */
-ngx_flag_t ngx_http_counterfoil_wants_chinese(ngx_http_request_t *r);
+enum cfoil_language ngx_http_counterfoil_language(ngx_http_request_t *r);
 
 /* answer.c: our own answers; build fills r->headers_out and gives the body */
 ngx_buf_t *ngx_http_counterfoil_answer_build(ngx_http_request_t *r,

@@ -5,26 +5,8 @@
 #include <stdio.h>
 
 #include "policy/limits.h"
+#include "policy/profiles.h"
 #include "policy/scalar.h"
-
-/* The design's table of defaults, where profiles differ. */
-static const struct {
-    int64_t ttl_ms;
-    int64_t tombstone_ms;
-    bool key_required;
-    enum cfoil_key_format key_format;
-    enum cfoil_state other_5xx;
-} profiles[] = {
-    [CFOIL_PROFILE_STANDARD] = {CFOIL_DAY_MS, 0, false, CFOIL_KEY_FORMAT_ANY, CFOIL_STATE_FAILED},
-    /*
-     * The design archives in this profile. There is no archive in this version, and `archive: true`
-     * is refused where a file says it; a default nobody wrote down is off instead, so that the
-     * profile can be used.
-     */
-    [CFOIL_PROFILE_PAYMENT] = {3 * CFOIL_DAY_MS, 7 * CFOIL_DAY_MS, true, CFOIL_KEY_FORMAT_UUID,
-                               CFOIL_STATE_IN_DOUBT},
-    [CFOIL_PROFILE_IETF] = {CFOIL_DAY_MS, 0, false, CFOIL_KEY_FORMAT_ANY, CFOIL_STATE_FAILED},
-};
 
 #define FAILED_DEFAULT_MS        (10 * CFOIL_MINUTE_MS)
 #define LEASE_DEFAULT_MS         (15 * CFOIL_SECOND_MS)
@@ -78,11 +60,11 @@ static void compile_tenant(struct cfoil_compile *compile, struct cfoil_route *ro
 
 static void compile_key(struct cfoil_compile *compile, struct cfoil_route *route)
 {
+    const struct cfoil_profile_row *profile = cfoil_profile_row(route->profile);
     route->key_header = text_of(compile, CFOIL_FIELD_KEY_HEADER, "Idempotency-Key");
-    route->key_required =
-        number_of(compile, CFOIL_FIELD_KEY_REQUIRED, profiles[route->profile].key_required) != 0;
-    route->key_format = (enum cfoil_key_format)number_of(compile, CFOIL_FIELD_KEY_FORMAT,
-                                                         profiles[route->profile].key_format);
+    route->key_required = number_of(compile, CFOIL_FIELD_KEY_REQUIRED, profile->key_required) != 0;
+    route->key_format =
+        (enum cfoil_key_format)number_of(compile, CFOIL_FIELD_KEY_FORMAT, profile->key_format);
 
     const char *tenant = route->tenant.header;
     if (tenant != NULL && strcasecmp(tenant, route->key_header) == 0) {
@@ -121,7 +103,7 @@ static int64_t ttl_ms(const struct cfoil_compile *compile, enum cfoil_profile pr
     if (at[CFOIL_FIELD_RETENTION_RETRY_WINDOW] == NULL &&
         at[CFOIL_FIELD_RETENTION_DELAY_BOUND] == NULL &&
         at[CFOIL_FIELD_RETENTION_OBSERVATION] == NULL) {
-        return number_of(compile, CFOIL_FIELD_RETENTION_TTL, profiles[profile].ttl_ms);
+        return number_of(compile, CFOIL_FIELD_RETENTION_TTL, cfoil_profile_row(profile)->ttl_ms);
     }
     return number_of(compile, CFOIL_FIELD_RETENTION_RETRY_WINDOW, 0) +
            number_of(compile, CFOIL_FIELD_RETENTION_DELAY_BOUND, 0) +
@@ -155,12 +137,13 @@ static void check_times(struct cfoil_compile *compile, const struct cfoil_terms 
 static void compile_terms(struct cfoil_compile *compile, struct cfoil_route *route)
 {
     struct cfoil_terms *terms = &route->terms;
+    const struct cfoil_profile_row *profile = cfoil_profile_row(route->profile);
     terms->semantics =
         (enum cfoil_semantics)number_of(compile, CFOIL_FIELD_SEMANTICS, CFOIL_SEMANTICS_STRICT);
     terms->lease_ms = number_of(compile, CFOIL_FIELD_LEASE, LEASE_DEFAULT_MS);
     terms->ttl_ms = ttl_ms(compile, route->profile);
     terms->tombstone_ms =
-        number_of(compile, CFOIL_FIELD_RETENTION_TOMBSTONE, profiles[route->profile].tombstone_ms);
+        number_of(compile, CFOIL_FIELD_RETENTION_TOMBSTONE, profile->tombstone_ms);
     terms->failed_ms = number_of(compile, CFOIL_FIELD_RETENTION_FAILED, FAILED_DEFAULT_MS);
     terms->retry_after_ms = number_of(compile, CFOIL_FIELD_RETRY_AFTER, RETRY_AFTER_DEFAULT_MS);
     terms->trust_absent_after_ms = number_of(compile, CFOIL_FIELD_PROBE_TRUST, -1);
@@ -201,11 +184,15 @@ enum cfoil_error cfoil_route_compile(struct cfoil_compile *compile, const struct
     route->name = text_of(compile, CFOIL_FIELD_NAME, NULL);
     route->profile =
         (enum cfoil_profile)number_of(compile, CFOIL_FIELD_PROFILE, CFOIL_PROFILE_STANDARD);
+    const struct cfoil_profile_row *profile = cfoil_profile_row(route->profile);
+    route->statuses = profile->statuses;
+    route->answers =
+        (enum cfoil_answers)number_of(compile, CFOIL_FIELD_ANSWERS, (int64_t)profile->answers);
     route->store_open = number_of(compile, CFOIL_FIELD_STORE_UNAVAILABLE, 0) != 0;
-    route->archive = number_of(compile, CFOIL_FIELD_ARCHIVE, 0) != 0;
+    route->archive = number_of(compile, CFOIL_FIELD_ARCHIVE, profile->archive) != 0;
     route->snapshot_body_bytes_max =
         (size_t)number_of(compile, CFOIL_FIELD_SNAPSHOT_MAX_BODY, CFOIL_MIB);
-    route->outcome.other_5xx = profiles[route->profile].other_5xx;
+    route->outcome.other_5xx = profile->other_5xx;
 
     check_match(compile);
     check_retention(compile, compile->defaults_node);

@@ -23,7 +23,16 @@
 #define CFOIL_POLICY_ROUTES_MAX   10000
 #define CFOIL_MATCHES_MAX         64 /* patterns in one route */
 
-enum cfoil_profile { CFOIL_PROFILE_STANDARD, CFOIL_PROFILE_PAYMENT, CFOIL_PROFILE_IETF };
+enum cfoil_profile {
+#define CFOIL_PROFILE(id, name, statuses, answers, key_required, key_format, ttl_hours,            \
+                      tombstone_hours, other_5xx, archive)                                         \
+    CFOIL_PROFILE_##id,
+#include "policy/profiles.def"
+    CFOIL_PROFILE_COUNT
+};
+
+/* The shape of our own answers. The first two are the values of `answers`. */
+enum cfoil_answers { CFOIL_ANSWERS_PROBLEM, CFOIL_ANSWERS_ENVELOPE, CFOIL_ANSWERS_STRIPE };
 
 enum cfoil_key_format {
     CFOIL_KEY_FORMAT_ANY, /* 1-255 visible ASCII */
@@ -64,6 +73,8 @@ struct cfoil_header_rule {
 struct cfoil_route {
     const char *name; /* unique; "route-N" where the file gives none */
     enum cfoil_profile profile;
+    enum cfoil_statuses statuses; /* of our own answers */
+    enum cfoil_answers answers;
 
     const struct cfoil_pattern *const *patterns; /* opaque; for cfoil_probe_path */
     size_t pattern_count;
@@ -77,7 +88,7 @@ struct cfoil_route {
     struct cfoil_rules *rules;
     struct cfoil_terms terms; /* trust_absent_after_ms -1: the upstream read time-out */
 
-    struct cfoil_outcome_rules outcome; /* other_5xx is IN_DOUBT in profile payment */
+    struct cfoil_outcome_rules outcome; /* other_5xx is the profile's */
     struct cfoil_body_rule body;
     struct cfoil_resource_rule resource;
 
@@ -154,6 +165,9 @@ size_t cfoil_probe_path(const struct cfoil_route *route, struct cfoil_bytes meth
  */
 bool cfoil_key_normalise(enum cfoil_key_format format, struct cfoil_bytes value, char *out,
                          size_t *out_len);
+
+/* The language a client reads, by its Accept-Language ("" or NULL where it sent none). */
+enum cfoil_language cfoil_language_wanted(struct cfoil_bytes accept_language);
 
 /*
  * Whether a response header is kept in the snapshot. Where bodies are redacted, none that was made from

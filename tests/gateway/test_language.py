@@ -41,15 +41,24 @@ def missing(gateway, *languages):
 
 
 @pytest.mark.parametrize("accept", ["zh-CN", "zh-cn", "zh-CN,zh;q=0.9,en;q=0.8", "zh",
-                                    "en;q=0.5, zh-CN;q=0.9", "fr, zh-CN;q=0.1", "en;q=0, zh-CN"])
+                                    "en;q=0.5, zh-CN;q=0.9", "fr, zh-CN;q=0.1", "en;q=0, zh-CN",
+                                    "zh-Hans", "zh-TW", "zh-Hant-HK, en;q=0.9", "zh-CN, zh;q=0",
+                                    "zh-TW;q=0, zh", "en;q=0, *", "en;q=0.5, *", "*, zh"])
 def test_chinese_is_answered_to_those_who_prefer_it(gateway, accept):
     assert missing(gateway, accept) == ZH[MISSING]
 
 
 @pytest.mark.parametrize("accept", ["en", "en-GB", "zh-CN;q=0.2, en", "en, zh-CN;q=0.9", "fr", "*",
-                                    "zh-CN;q=0", "zhongwen", "", ";;q=,,", "zh-CN;q=x, en"])
+                                    "zh-CN;q=0", "zhongwen", "", ";;q=,,", "zh-CN;q=x, en",
+                                    "zh-CN;q=0, zh", "zh, zh-Hans;q=0", "zh;q=0", "zh;q=0, *",
+                                    "zh-TW;q=0", "*, en", "en-US,zh-CN;q=0.9,en;q=0.8"])
 def test_english_is_answered_to_the_others(gateway, accept):
     assert missing(gateway, accept) == EN[MISSING]
+
+
+def test_several_headers_are_one_list(gateway):
+    assert missing(gateway, "en;q=0.2", "zh-CN;q=0.3") == ZH[MISSING]
+    assert missing(gateway, "en;q=0.4", "zh-CN;q=0.3") == EN[MISSING]
 
 
 def test_english_is_the_default(gateway):

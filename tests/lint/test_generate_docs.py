@@ -28,3 +28,23 @@ def test_moves_between_the_same_states_share_an_arrow(generator):
 
 def test_a_bar_does_not_break_a_table(generator):
     assert generator.table(("h",), [("a|b",)]).splitlines()[2] == "| a\\|b |"
+
+
+ANSWER = ["KEY_CONFLICT", "409", "422", "400", "4091", "0", "zh", "en"]
+SAME = ["PENDING", "409", "409", "409", "4090", "1", "zh", "en"]
+
+
+def test_the_profiles_table_shows_a_status_only_where_profiles_differ(generator):
+    profiles = [["A", "a", "DEFAULT", "PROBLEM", "0", "ANY", "24", "0", "FAILED", "0"],
+                ["B", "b", "STRIPE", "STRIPE", "1", "UUID", "72", "168", "IN_DOUBT", "1"]]
+    text = generator.profiles_table({"ANSWER": [ANSWER, SAME], "PROFILE": profiles})
+    lines = text.splitlines()
+    assert lines[0] == "|  | `a` | `b` |"
+    assert "| status of `IDEMPOTENCY_KEY_CONFLICT` | 409 | 400 |" in lines
+    assert "PENDING" not in text
+    assert "| `key.required` | false | true |" in lines
+    assert "| `key.format` | any | uuid |" in lines
+    assert "| `retention.ttl` | 24h | 72h |" in lines
+    assert "| `retention.tombstone` | 0 | 7d |" in lines
+    assert "| outcome of a 5xx that no other rule names | FAILED | IN_DOUBT |" in lines
+    assert "| `archive` | false | true |" in lines

@@ -134,62 +134,103 @@ static void events_have_their_names(void **state)
     assert_string_equal(cfoil_event_name(CFOIL_EVENT_COUNT), "?");
 }
 
-/* DESIGN.md, "Answers", and the numbers of `answers: envelope` above its table. */
+/*
+ * DESIGN.md, "Answers": its table, the numbers of `answers: envelope` above it, and the statuses of
+ * profile stripe there: 400 for a conflict, else as default.
+ */
 static const struct {
     enum cfoil_answer answer;
+    enum cfoil_message message;
     struct cfoil_answer_row row;
+    const char *zh_cn;
+    const char *en;
 } answers[] = {
     {CFOIL_ANSWER_KEY_MISSING,
-     {"IDEMPOTENCY_KEY_MISSING", 400, 400, 4001, false, "缺少或无效的幂等键",
-      "Missing or invalid idempotency key"}},
+     CFOIL_MESSAGE_KEY_MISSING,
+     {"IDEMPOTENCY_KEY_MISSING", {400, 400, 400}, 4001, false},
+     "缺少或无效的幂等键",
+     "Missing or invalid idempotency key"},
     {CFOIL_ANSWER_KEY_INVALID,
-     {"IDEMPOTENCY_KEY_INVALID", 400, 400, 4002, false, "缺少或无效的幂等键",
-      "Missing or invalid idempotency key"}},
+     CFOIL_MESSAGE_KEY_INVALID,
+     {"IDEMPOTENCY_KEY_INVALID", {400, 400, 400}, 4002, false},
+     "缺少或无效的幂等键",
+     "Missing or invalid idempotency key"},
     {CFOIL_ANSWER_KEY_CONFLICT,
-     {"IDEMPOTENCY_KEY_CONFLICT", 409, 422, 4091, false,
-      "同一个 key 提交了不同的内容，请生成新的 key 再提交",
-      "This key was used for a different request; use a new key"}},
+     CFOIL_MESSAGE_KEY_CONFLICT,
+     {"IDEMPOTENCY_KEY_CONFLICT", {409, 422, 400}, 4091, false},
+     "同一个 key 提交了不同的内容，请生成新的 key 再提交",
+     "This key was used for a different request; use a new key"},
     {CFOIL_ANSWER_PENDING,
-     {"IDEMPOTENCY_PENDING", 409, 409, 4090, true, "处理中，请稍后重试",
-      "Still processing; retry shortly"}},
+     CFOIL_MESSAGE_PENDING,
+     {"IDEMPOTENCY_PENDING", {409, 409, 409}, 4090, true},
+     "处理中，请稍后重试",
+     "Still processing; retry shortly"},
     {CFOIL_ANSWER_OUTCOME_UNKNOWN,
-     {"IDEMPOTENCY_OUTCOME_UNKNOWN", 409, 409, 4092, false,
-      "上次结果尚未确认，请先查询，请勿重复提交",
-      "The first attempt's result is not known yet; check before submitting again"}},
+     CFOIL_MESSAGE_OUTCOME_UNKNOWN,
+     {"IDEMPOTENCY_OUTCOME_UNKNOWN", {409, 409, 409}, 4092, false},
+     "上次结果尚未确认，请先查询，请勿重复提交",
+     "The first attempt's result is not known yet; check before submitting again"},
     {CFOIL_ANSWER_RESPONSE_NOT_STORED,
-     {"IDEMPOTENCY_RESPONSE_NOT_STORED", 409, 409, 4093, false, "您之前已经提交成功，请查询结果",
-      "Already done; look the result up"}},
+     CFOIL_MESSAGE_RESPONSE_NOT_STORED,
+     {"IDEMPOTENCY_RESPONSE_NOT_STORED", {409, 409, 409}, 4093, false},
+     "您之前已经提交成功，请查询结果",
+     "Already done; look the result up"},
     {CFOIL_ANSWER_KEY_EXPIRED,
-     {"IDEMPOTENCY_KEY_EXPIRED", 409, 409, 4094, false, "该 key 已过期，请确认后使用新的 key",
-      "This key has expired; check, then use a new one"}},
+     CFOIL_MESSAGE_KEY_EXPIRED,
+     {"IDEMPOTENCY_KEY_EXPIRED", {409, 409, 409}, 4094, false},
+     "该 key 已过期，请确认后使用新的 key",
+     "This key has expired; check, then use a new one"},
     {CFOIL_ANSWER_TOKEN_UNKNOWN,
-     {"IDEMPOTENCY_TOKEN_UNKNOWN", 400, 400, 4003, false, "表单已失效，请刷新页面",
-      "This form has expired; reload the page"}},
+     CFOIL_MESSAGE_TOKEN_UNKNOWN,
+     {"IDEMPOTENCY_TOKEN_UNKNOWN", {400, 400, 400}, 4003, false},
+     "表单已失效，请刷新页面",
+     "This form has expired; reload the page"},
     {CFOIL_ANSWER_STORE_UNAVAILABLE,
-     {"IDEMPOTENCY_STORE_UNAVAILABLE", 503, 503, 5030, true,
-      "服务暂时不可用，请稍后用同一个 key 重试",
-      "Temporarily unavailable; retry with the same key"}},
+     CFOIL_MESSAGE_STORE_UNAVAILABLE,
+     {"IDEMPOTENCY_STORE_UNAVAILABLE", {503, 503, 503}, 5030, true},
+     "服务暂时不可用，请稍后用同一个 key 重试",
+     "Temporarily unavailable; retry with the same key"},
 };
 
 static void answers_are_the_table_of_the_design(void **state)
 {
-    size_t i;
+    size_t i, statuses;
 
     (void)state;
     assert_int_equal(sizeof(answers) / sizeof(answers[0]), CFOIL_ANSWER_COUNT - 1);
     for (i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
         const struct cfoil_answer_row *want = &answers[i].row;
         const struct cfoil_answer_row *got = cfoil_answer_row(answers[i].answer);
+        enum cfoil_message message = answers[i].message;
 
         assert_non_null(got);
         assert_string_equal(got->code, want->code);
-        assert_int_equal(got->status, want->status);
-        assert_int_equal(got->status_ietf, want->status_ietf);
+        for (statuses = 0; statuses < CFOIL_STATUSES_COUNT; statuses++)
+            assert_int_equal(got->status[statuses], want->status[statuses]);
         assert_int_equal(got->envelope, want->envelope);
         assert_int_equal(got->retry_after, want->retry_after);
-        assert_string_equal(got->zh_cn, want->zh_cn);
-        assert_string_equal(got->en, want->en);
+        assert_string_equal(cfoil_message_text(message, CFOIL_LANGUAGE_ZH_CN), answers[i].zh_cn);
+        assert_string_equal(cfoil_message_text(message, CFOIL_LANGUAGE_EN), answers[i].en);
     }
+}
+
+static void a_replay_has_a_message_and_no_answer(void **state)
+{
+    (void)state;
+    assert_int_equal(CFOIL_MESSAGE_COUNT, CFOIL_ANSWER_COUNT + 1);
+    assert_string_equal(cfoil_message_text(CFOIL_MESSAGE_REPLAY, CFOIL_LANGUAGE_ZH_CN),
+                        "您之前已经提交成功");
+    assert_string_equal(cfoil_message_text(CFOIL_MESSAGE_REPLAY, CFOIL_LANGUAGE_EN),
+                        "Already done; this is the first answer");
+    assert_int_equal(cfoil_verdict_answer(CFOIL_VERDICT_REPLAY), CFOIL_ANSWER_NONE);
+}
+
+static void languages_have_the_tags_clients_use(void **state)
+{
+    (void)state;
+    assert_int_equal(CFOIL_LANGUAGE_COUNT, 2);
+    assert_string_equal(cfoil_language_name(CFOIL_LANGUAGE_EN), "en");
+    assert_string_equal(cfoil_language_name(CFOIL_LANGUAGE_ZH_CN), "zh-CN");
 }
 
 static void a_name_is_never_null(void **state)
@@ -204,6 +245,9 @@ static void a_name_is_never_null(void **state)
         assert_non_null(cfoil_verdict_variable((enum cfoil_verdict)value));
         assert_non_null(cfoil_error_name((enum cfoil_error)value));
         assert_non_null(cfoil_error_text((enum cfoil_error)value));
+        assert_non_null(cfoil_message_text((enum cfoil_message)value, CFOIL_LANGUAGE_EN));
+        assert_non_null(cfoil_message_text(CFOIL_MESSAGE_REPLAY, (enum cfoil_language)value));
+        assert_non_null(cfoil_language_name((enum cfoil_language)value));
     }
 }
 
@@ -310,6 +354,8 @@ int main(void)
         cmocka_unit_test(verdicts_have_their_variable_and_answer),
         cmocka_unit_test(events_have_their_names),
         cmocka_unit_test(answers_are_the_table_of_the_design),
+        cmocka_unit_test(a_replay_has_a_message_and_no_answer),
+        cmocka_unit_test(languages_have_the_tags_clients_use),
         cmocka_unit_test(a_name_is_never_null),
         cmocka_unit_test(every_error_says_what_the_caller_can_do),
         cmocka_unit_test(an_unknown_error_is_the_systems),

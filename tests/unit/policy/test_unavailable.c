@@ -32,10 +32,8 @@ static const struct row rows[] = {
     {"waiting while pending", "    while_pending: {wait: 5s}\n", 21, "`while_pending.wait`"},
     {"accepting while pending", "    while_pending: {accept: \"/s/{key}\"}\n", 21,
      "`while_pending.accept`"},
-    {"envelopes", "    answers: envelope\n", 14, "answers: envelope"},
     {"messages", "    messages: {on_replay: false, zh-CN: {IDEMPOTENCY_PENDING: x}}\n", 5,
      "`messages`"},
-    {"profile stripe", "    profile: stripe\n", 14, "profile: stripe"},
     {"an archive", "    archive: true\n", 14, "archive: true"},
 };
 
