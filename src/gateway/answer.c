@@ -104,8 +104,7 @@ ngx_http_counterfoil_answer_build(ngx_http_request_t *r,
     document.answer = answer;
     document.status = status ? status
                              : cfoil_answer_status(ctx->route, answer);
-    document.message = cfoil_message_text((enum cfoil_message) answer,
-                                          language);
+    document.message = ctx->route->messages[language][answer];
     document.resource = ngx_http_counterfoil_resource(ctx);
 
     b = ngx_http_counterfoil_document(r, &document);

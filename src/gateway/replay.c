@@ -13,7 +13,8 @@ ngx_http_counterfoil_is_ours(ngx_table_elt_t *h)
 {
     static const char *const  names[] = {
         "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive",
-        "Date", "Trailer", "Upgrade", "Idempotent-Replayed", NULL
+        "Date", "Trailer", "Upgrade", "Idempotent-Replayed",
+        "Counterfoil-Message", NULL
     };
 
     ngx_uint_t  i;
@@ -208,8 +209,9 @@ static ngx_int_t
 ngx_http_counterfoil_replay_headers(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx, struct cfoil_bytes headers)
 {
-    size_t              cursor;
-    struct cfoil_bytes  name, value;
+    size_t               cursor;
+    const char          *message;
+    struct cfoil_bytes   name, value;
 
     cursor = 0;
 
@@ -225,8 +227,17 @@ ngx_http_counterfoil_replay_headers(ngx_http_request_t *r,
         return NGX_ERROR;
     }
 
-    if (ctx->body_differs) {
-        return ngx_http_counterfoil_mark(r, "Counterfoil-Body", "differs");
+    if (ctx->body_differs
+        && ngx_http_counterfoil_mark(r, "Counterfoil-Body", "differs")
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    message = ctx->route->replay_messages[ngx_http_counterfoil_language(r)];
+
+    if (message) {
+        return ngx_http_counterfoil_mark(r, "Counterfoil-Message", message);
     }
 
     return NGX_OK;

@@ -204,7 +204,10 @@ enum cfoil_error cfoil_route_compile(struct cfoil_compile *compile, const struct
     cfoil_probe_compile(compile, route);
     cfoil_resource_compile(compile, route);
 
-    enum cfoil_error error = cfoil_headers_compile(compile, route);
+    enum cfoil_error error = cfoil_messages_compile(compile, route);
+    if (error == CFOIL_OK) {
+        error = cfoil_headers_compile(compile, route);
+    }
     if (error == CFOIL_OK) {
         error = cfoil_body_compile(compile, route);
     }

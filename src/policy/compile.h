@@ -37,6 +37,8 @@ CFOIL_MUST_CHECK enum cfoil_error cfoil_body_compile(struct cfoil_compile *compi
 CFOIL_MUST_CHECK enum cfoil_error cfoil_redact_compile(struct cfoil_compile *compile,
                                                        struct cfoil_route *route);
 void cfoil_resource_compile(struct cfoil_compile *compile, struct cfoil_route *route);
+CFOIL_MUST_CHECK enum cfoil_error cfoil_messages_compile(struct cfoil_compile *compile,
+                                                         struct cfoil_route *route);
 void cfoil_probe_compile(struct cfoil_compile *compile, struct cfoil_route *route);
 
 /* The node to blame for a field: the one that sets it, else the route. */

@@ -28,6 +28,7 @@ enum cfoil_shape {
 enum cfoil_syntax {
     CFOIL_SYNTAX_NONE,     /* no scalar is allowed */
     CFOIL_SYNTAX_TEXT,     /* anything but nothing */
+    CFOIL_SYNTAX_MESSAGE,  /* a text for people */
     CFOIL_SYNTAX_NAME,     /* a route's name */
     CFOIL_SYNTAX_ENUM,     /* one of the row's values */
     CFOIL_SYNTAX_BOOL,     /* true or false; "!true" in the values: true is not available */

@@ -35,4 +35,6 @@
 #define CFOIL_PROBE_LEASE_ADD_MS                                                                   \
     (2 * CFOIL_SECOND_MS) /* a probe mark outlives the probe's time-out */
 
+#define CFOIL_MESSAGE_BYTES_MAX 512 /* one text of `messages` */
+
 #endif

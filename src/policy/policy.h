@@ -99,6 +99,10 @@ struct cfoil_route {
     const struct cfoil_header_rule *header_rules; /* cfoil_route_keeps_header reads them */
     size_t header_rule_count;
 
+    const char *messages[CFOIL_LANGUAGE_COUNT][CFOIL_MESSAGE_COUNT]; /* UTF-8; none is NULL */
+    const char
+        *replay_messages[CFOIL_LANGUAGE_COUNT]; /* percent-encoded; NULL: replays have none */
+
     bool store_open; /* store_unavailable: open */
     bool archive;
 };

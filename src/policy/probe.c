@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "policy/pattern.h"
+#include "policy/percent.h"
 #include "policy/policy.h"
 #include "policy/texts.h"
 
@@ -29,22 +30,12 @@ static void put_raw(struct writer *writer, struct cfoil_bytes text)
     }
 }
 
-/* RFC 3986: everything but the unreserved characters is encoded. */
 static void put_encoded(struct writer *writer, struct cfoil_bytes text)
 {
-    static const char hex[] = "0123456789ABCDEF";
+    char spelling[CFOIL_PERCENT_GROWTH];
     for (size_t i = 0; i < text.len; i++) {
-        uint8_t byte = text.data[i];
-        bool unreserved = (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
-                          (byte >= 'A' && byte <= 'Z') || byte == '-' || byte == '.' ||
-                          byte == '_' || byte == '~';
-        if (unreserved) {
-            put(writer, (char)byte);
-            continue;
-        }
-        put(writer, '%');
-        put(writer, hex[byte >> 4]);
-        put(writer, hex[byte & 15]);
+        size_t len = cfoil_percent_put(text.data[i], spelling);
+        put_raw(writer, cfoil_bytes_of(spelling, len));
     }
 }
 

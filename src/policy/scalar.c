@@ -304,6 +304,7 @@ bool cfoil_scalar_read(struct cfoil_pool *pool, struct cfoil_node *node, enum cf
         return node->pattern != NULL;
     case CFOIL_SYNTAX_NONE:
     case CFOIL_SYNTAX_TEXT:
+    case CFOIL_SYNTAX_MESSAGE:
     case CFOIL_SYNTAX_NAME:
     case CFOIL_SYNTAX_STATUS:
     case CFOIL_SYNTAX_HEADER:

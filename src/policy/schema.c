@@ -34,6 +34,16 @@ static enum cfoil_field field_by_name(enum cfoil_field owner, const char *name)
     return CFOIL_FIELD_COUNT;
 }
 
+/* Which names there are, where they are not to be guessed. */
+static const char *names_of(enum cfoil_field owner)
+{
+    if (owner == CFOIL_FIELD_MESSAGES) {
+        return "; the languages are zh-CN and en, and there is on_replay";
+    }
+    bool codes = owner == CFOIL_FIELD_MESSAGES_EN || owner == CFOIL_FIELD_MESSAGES_ZH_CN;
+    return codes ? "; write a code of docs/reference/answers.md, or REPLAY" : "";
+}
+
 /* What a person may have meant: a name alike at this place, or the same name at another. */
 static void explain_unknown(struct check *check, const struct cfoil_node *member,
                             enum cfoil_field owner)
@@ -62,6 +72,10 @@ static void explain_unknown(struct check *check, const struct cfoil_node *member
         (void)snprintf(text, sizeof(text), "; did you mean `%s`%s?",
                        cfoil_field_path(elsewhere, path, sizeof(path)),
                        in_routes ? " of a route" : "");
+    }
+
+    if (text[0] == '\0') {
+        (void)snprintf(text, sizeof(text), "%s", names_of(owner));
     }
 
     const char *place = owner == CFOIL_FIELD_ROOT ? "the policy" : "";

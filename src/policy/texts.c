@@ -3,6 +3,7 @@
 #include "policy/texts.h"
 
 #include <stdio.h>
+#include <strings.h>
 
 #include "policy/limits.h"
 #include "policy/pattern.h"
@@ -160,6 +161,67 @@ static bool probe_valid(const struct cfoil_node *node, char *why)
     return path_valid(node->text + 4, why);
 }
 
+static size_t digits_at(const char *text)
+{
+    return strspn(text, "0123456789");
+}
+
+/* What YAML would not read as a text: a number, or one of its truth values. */
+static bool is_no_text(const char *text)
+{
+    static const char *const truths[] = {"true", "false", "yes", "no", "on", "off"};
+    for (size_t i = 0; i < sizeof(truths) / sizeof(truths[0]); i++) {
+        if (strcasecmp(text, truths[i]) == 0) {
+            return true;
+        }
+    }
+
+    const char *at = text + (*text == '-' || *text == '+');
+    size_t digits = digits_at(at);
+    at += digits;
+    if (*at == '.') {
+        size_t decimals = digits_at(at + 1);
+        at += 1 + decimals;
+        digits += decimals;
+    }
+    if (digits > 0 && (*at == 'e' || *at == 'E')) {
+        at++;
+        at += *at == '-' || *at == '+';
+        at += digits_at(at);
+    }
+    return digits > 0 && *at == '\0';
+}
+
+/* U+0080 to U+009F; the others are refused by the reader of the tree. */
+static bool has_control(const struct cfoil_node *node)
+{
+    for (size_t i = 0; i + 1 < node->len; i++) {
+        uint8_t second = (uint8_t)node->text[i + 1];
+        if ((uint8_t)node->text[i] == 0xC2 && second >= 0x80 && second <= 0x9F) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool message_valid(const struct cfoil_node *node, char *why)
+{
+    if (strspn(node->text, " ") == node->len) {
+        return say(why, "is empty; write what people shall read, or remove it", "");
+    }
+    if (node->len > CFOIL_MESSAGE_BYTES_MAX) {
+        (void)snprintf(why, CFOIL_WHY_BYTES, "has %zu bytes; a message has at most %d, shorten it",
+                       node->len, CFOIL_MESSAGE_BYTES_MAX);
+        return false;
+    }
+    if (!node->quoted && is_no_text(node->text)) {
+        return say(why, "takes a text; `%.40s` is none to YAML, write it in quotes if you mean it",
+                   node->text);
+    }
+    return !has_control(node) ||
+           say(why, "has a control character; remove it, a message is one line of text", "");
+}
+
 bool cfoil_text_valid(struct cfoil_node *node, enum cfoil_syntax syntax, char why[CFOIL_WHY_BYTES])
 {
     switch (syntax) {
@@ -176,6 +238,8 @@ bool cfoil_text_valid(struct cfoil_node *node, enum cfoil_syntax syntax, char wh
         return probe_valid(node, why);
     case CFOIL_SYNTAX_PATH:
         return path_valid(node->text, why);
+    case CFOIL_SYNTAX_MESSAGE:
+        return message_valid(node, why);
     case CFOIL_SYNTAX_TEXT:
         return node->len > 0 || say(why, "must not be empty", "");
     case CFOIL_SYNTAX_NONE:

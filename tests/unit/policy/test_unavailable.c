@@ -32,8 +32,6 @@ static const struct row rows[] = {
     {"waiting while pending", "    while_pending: {wait: 5s}\n", 21, "`while_pending.wait`"},
     {"accepting while pending", "    while_pending: {accept: \"/s/{key}\"}\n", 21,
      "`while_pending.accept`"},
-    {"messages", "    messages: {on_replay: false, zh-CN: {IDEMPOTENCY_PENDING: x}}\n", 5,
-     "`messages`"},
     {"an archive", "    archive: true\n", 14, "archive: true"},
 };
 
@@ -122,7 +120,6 @@ static void the_designs_example_has_no_other_problem(void **state)
         {11, 5, "`window`"},
         {13, 5, "`guard`"},
         {26, 14, "archive: true"},
-        {27, 5, "`messages`"},
     };
     struct cfoil_policy_problems *problems = test_calloc(1, sizeof(*problems));
     struct cfoil_policy *policy = NULL;
