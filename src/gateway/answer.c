@@ -162,19 +162,27 @@ ngx_http_counterfoil_answer(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_counterfoil_respond(r, b);
+    return ngx_http_counterfoil_respond(r, ctx, b);
 }
 
 
 ngx_int_t
-ngx_http_counterfoil_respond(ngx_http_request_t *r, ngx_buf_t *b)
+ngx_http_counterfoil_respond(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx, ngx_buf_t *b)
 {
-    ngx_int_t    rc;
-    ngx_chain_t  out;
+    ngx_int_t                       rc;
+    ngx_chain_t                     out;
+    ngx_http_counterfoil_exposed_t  exposed;
 
     r->disable_not_modified = 1;
 
+    if (ngx_http_counterfoil_expose(r, ctx, &exposed) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     rc = ngx_http_send_header(r);
+
+    ngx_http_counterfoil_unexpose(&exposed);
 
     if (rc == NGX_OK && !r->header_only) {
         out.buf = b;

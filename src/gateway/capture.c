@@ -222,11 +222,18 @@ static ngx_int_t
 ngx_http_counterfoil_pass_header(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx)
 {
-    ngx_int_t  rc;
+    ngx_int_t                       rc;
+    ngx_http_counterfoil_exposed_t  exposed;
 
     ngx_http_counterfoil_watch_stream(r);
 
+    if (ngx_http_counterfoil_expose(r, ctx, &exposed) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     rc = ngx_http_next_header_filter(r);
+
+    ngx_http_counterfoil_unexpose(&exposed);
 
     if (rc == NGX_ERROR) {
         ctx->client_failed = 1;
@@ -414,18 +421,24 @@ static ngx_int_t
 ngx_http_counterfoil_send_held(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx)
 {
-    ngx_int_t    rc;
-    ngx_buf_t   *b;
-    ngx_chain_t  out;
+    ngx_int_t                       rc;
+    ngx_buf_t                      *b;
+    ngx_chain_t                     out;
+    ngx_http_counterfoil_exposed_t  exposed;
 
     ctx->hold = NGX_HTTP_COUNTERFOIL_PASS;
 
     b = ngx_http_counterfoil_held(r, ctx);
-    if (b == NULL) {
+
+    if (b == NULL
+        || ngx_http_counterfoil_expose(r, ctx, &exposed) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
     rc = ngx_http_next_header_filter(r);
+
+    ngx_http_counterfoil_unexpose(&exposed);
 
     if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
         return rc;

@@ -320,6 +320,17 @@ ngx_int_t ngx_http_counterfoil_snapshot_headers(ngx_http_request_t *r,
 /* language.c */
 enum cfoil_language ngx_http_counterfoil_language(ngx_http_request_t *r);
 
+/* expose.c: what a script of another origin may read; unexpose once the head is written */
+typedef struct {
+    ngx_table_elt_t  *header;    /* NULL: nothing was changed */
+    ngx_str_t         before;
+    ngx_flag_t        added;     /* there was none */
+} ngx_http_counterfoil_exposed_t;
+
+ngx_int_t ngx_http_counterfoil_expose(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx, ngx_http_counterfoil_exposed_t *exposed);
+void ngx_http_counterfoil_unexpose(ngx_http_counterfoil_exposed_t *exposed);
+
 /* answer.c: our own answers; build fills r->headers_out and gives the body */
 ngx_buf_t *ngx_http_counterfoil_answer_build(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx, enum cfoil_answer answer,
@@ -327,7 +338,8 @@ ngx_buf_t *ngx_http_counterfoil_answer_build(ngx_http_request_t *r,
 ngx_int_t ngx_http_counterfoil_answer(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx, enum cfoil_answer answer);
 /* Sends head and body from a phase handler; the handler returns what this returns. */
-ngx_int_t ngx_http_counterfoil_respond(ngx_http_request_t *r, ngx_buf_t *b);
+ngx_int_t ngx_http_counterfoil_respond(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx, ngx_buf_t *b);
 
 /* replay.c */
 void ngx_http_counterfoil_status_line(ngx_http_request_t *r);

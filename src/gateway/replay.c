@@ -356,5 +356,5 @@ ngx_http_counterfoil_replay(ngx_http_request_t *r,
 
     ngx_http_counterfoil_replay_length(r, snapshot);
 
-    return ngx_http_counterfoil_respond(r, b);
+    return ngx_http_counterfoil_respond(r, ctx, b);
 }

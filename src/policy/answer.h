@@ -28,4 +28,7 @@ const char *cfoil_document_type(enum cfoil_answers shape);
  */
 size_t cfoil_document_write(const struct cfoil_document *document, char *out, size_t out_bytes);
 
+/* Whether a value of Access-Control-Expose-Headers names a header, in any case, or all ("*"). */
+bool cfoil_exposes(struct cfoil_bytes value, struct cfoil_bytes name);
+
 #endif

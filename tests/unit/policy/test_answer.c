@@ -93,6 +93,35 @@ static void a_buffer_too_small_is_filled_and_the_length_told(void **state)
     }
 }
 
+static void a_header_is_exposed_by_its_name_or_by_a_star(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *value;
+        bool exposed;
+    } values[] = {
+        {"", false},
+        {"Retry-After", true},
+        {"retry-after", true},
+        {"X, Retry-After", true},
+        {"X,Retry-After ,Y", true},
+        {"X-Retry-After", false},
+        {"Retry-Afte", false},
+        {"Retry-After-X", false},
+        {"*", true},
+        {"X,\t* ", true},
+        {"X*", false},
+        {" , ,", false},
+        {"Retry After", false},
+        {"X,Y,retry-AFTER", true},
+    };
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        assert_int_equal(
+            cfoil_exposes(cfoil_bytes_text(values[i].value), cfoil_bytes_text("Retry-After")),
+            values[i].exposed);
+    }
+}
+
 static const struct cfoil_route *load(struct cfoil_policy **policy, const char *fields)
 {
     *policy = load_route("", fields);
@@ -183,6 +212,7 @@ int main(void)
         cmocka_unit_test(a_known_resource_is_pointed_at),
         cmocka_unit_test(what_json_cannot_hold_is_escaped),
         cmocka_unit_test(a_buffer_too_small_is_filled_and_the_length_told),
+        cmocka_unit_test(a_header_is_exposed_by_its_name_or_by_a_star),
         cmocka_unit_test(statuses_follow_the_profile),
         cmocka_unit_test(defaults_of_stripe),
         cmocka_unit_test(defaults_can_name_the_shape),
