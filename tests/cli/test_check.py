@@ -49,6 +49,16 @@ def test_a_good_policy_for_machines(run, write):
     assert answer == {"valid": True, "problems": [], "advice": []}
 
 
+def test_a_message_for_no_code_has_its_place_and_a_suggestion(run, write):
+    write("policy.yaml", "version: 1\ndefaults:\n  messages:\n    en:\n"
+          "      IDEMPOTENCY_PENDNG: wait\n      REPLAY: 409\nroutes: [{match: POST /a}]\n")
+    shown = run("check", "policy.yaml")
+    assert shown.returncode == 2
+    first, second = shown.stdout.splitlines()
+    assert first.startswith("policy.yaml:5:7: ") and "`IDEMPOTENCY_PENDING`?" in first
+    assert second.startswith("policy.yaml:6:15: ") and "in quotes" in second
+
+
 def test_a_field_of_later_versions_is_refused(run, write):
     write("policy.yaml", GOOD + "    guard: {fields: [/a], window: 5m}\n")
     shown = run("check", "policy.yaml")

@@ -292,6 +292,36 @@ static void profile_payment_doubts_other_5xx_only(void **state)
     expect(&rules, &exchange, CFOIL_STATE_IN_DOUBT, CFOIL_CAUSE_BAD_GATEWAY);
 }
 
+static void profile_stripe_ends_other_5xx_for_good_and_no_more(void **state)
+{
+    static const struct {
+        uint16_t status;
+        enum cfoil_state outcome;
+        enum cfoil_cause cause;
+    } rows[] = {
+        {500, CFOIL_STATE_FAILED_FINAL, CFOIL_CAUSE_NONE},
+        {503, CFOIL_STATE_FAILED_FINAL, CFOIL_CAUSE_NONE},
+        {599, CFOIL_STATE_FAILED_FINAL, CFOIL_CAUSE_NONE},
+        {502, CFOIL_STATE_IN_DOUBT, CFOIL_CAUSE_BAD_GATEWAY},
+        {504, CFOIL_STATE_IN_DOUBT, CFOIL_CAUSE_BAD_GATEWAY},
+        {429, CFOIL_STATE_FAILED, CFOIL_CAUSE_NONE},
+        {201, CFOIL_STATE_SUCCEEDED, CFOIL_CAUSE_NONE},
+    };
+    struct cfoil_outcome_rules rules = silent();
+    struct cfoil_exchange exchange;
+    size_t i;
+
+    (void)state;
+    rules.other_5xx = CFOIL_STATE_FAILED_FINAL;
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        exchange = complete(rows[i].status);
+        expect(&rules, &exchange, rows[i].outcome, rows[i].cause);
+    }
+    exchange = complete(503);
+    exchange.has_retry_after = true; /* the backend declined */
+    expect(&rules, &exchange, CFOIL_STATE_FAILED, CFOIL_CAUSE_NONE);
+}
+
 static void retry_after_makes_no_other_status_a_failure(void **state)
 {
     struct cfoil_outcome_rules rules = silent();
@@ -324,6 +354,7 @@ int main(void)
         cmocka_unit_test(the_body_rule_stands_between_the_exact_status_and_its_class),
         cmocka_unit_test(the_body_of_a_broken_exchange_says_nothing),
         cmocka_unit_test(profile_payment_doubts_other_5xx_only),
+        cmocka_unit_test(profile_stripe_ends_other_5xx_for_good_and_no_more),
         cmocka_unit_test(retry_after_makes_no_other_status_a_failure),
     };
 
