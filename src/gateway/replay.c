@@ -234,13 +234,15 @@ ngx_http_counterfoil_replay_headers(ngx_http_request_t *r,
         return NGX_ERROR;
     }
 
-    message = ctx->route->replay_messages[ngx_http_counterfoil_language(r)];
+    /* there is one in each language or in none */
 
-    if (message) {
-        return ngx_http_counterfoil_mark(r, "Counterfoil-Message", message);
+    if (ctx->route->replay_messages[CFOIL_LANGUAGE_EN] == NULL) {
+        return NGX_OK;
     }
 
-    return NGX_OK;
+    message = ctx->route->replay_messages[ngx_http_counterfoil_language(r)];
+
+    return ngx_http_counterfoil_mark(r, "Counterfoil-Message", message);
 }
 
 
