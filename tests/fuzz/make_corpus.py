@@ -64,6 +64,9 @@ POLICIES = {
     "list": b"- 1\n- 2\n", "not-available": b"version: 1\nroutes:\n  - {match: POST /a, archive: true}\n",
     "wildcards": b"version: 1\nroutes:\n  - match: POST /a/{id}/b/**\n  - match: POST /a/{id}\n",
     "two-documents": b"version: 1\n---\nversion: 1\n", "high": b"version: 1\nroutes:\n  - match: POST /\xff\n",
+    "messages": "version: 1\ndefaults: {messages: {on_replay: true, en: {REPLAY: done}}}\nroutes:\n"
+                "  - {match: POST /a, profile: stripe, answers: envelope,\n"
+                "     messages: {zh-CN: {IDEMPOTENCY_PENDING: 处理中}, en: {REPLAY: 409}}}\n".encode(),
     "nul": b"version: 1\x00\n", "deep": b"routes: " + b"[" * 64 + b"]" * 64 + b"\n",
 }
 
