@@ -4,8 +4,8 @@
 import pytest
 
 from support.backend import Reply
-from support.expect import (CONFLICT, INVALID, MISSING, NOT_STORED, PENDING, STORE_UNAVAILABLE,
-                            UNKNOWN, assert_first, assert_problem, assert_replay)
+from support.expect import (CONFLICT, EXPIRED, INVALID, MISSING, NOT_STORED, PENDING,
+                            STORE_UNAVAILABLE, UNKNOWN, assert_first, assert_problem, assert_replay)
 from support.waiting import until
 
 POLICY = """
@@ -20,6 +20,10 @@ routes:
   - {name: stripe-uuid, match: "POST|HEAD /stripe-uuid", profile: stripe,
      key: {required: true, format: uuid}}
   - {name: stripe-small, match: POST /stripe-small, profile: stripe, snapshot: {max_body: 1B}}
+  - {name: envelope-short, match: POST /envelope-short, answers: envelope, lease: 1s,
+     retention: {ttl: 1s, tombstone: 1h}, resource: {type: order, id: /id}}
+  - {name: stripe-short, match: POST /stripe-short, profile: stripe, lease: 1s,
+     retention: {ttl: 1s, tombstone: 1h}, resource: {type: order, id: /id}}
   - {name: both, match: POST /both, profile: stripe, answers: envelope}
   - {name: stripe-problem, match: POST /stripe-problem, profile: stripe, answers: problem}
   - {name: ietf, match: POST /ietf, profile: ietf}
@@ -38,6 +42,7 @@ MESSAGE = {
     PENDING: "Still processing; retry shortly",
     UNKNOWN: "The first attempt's result is not known yet; check before submitting again",
     NOT_STORED: "Already done; look the result up",
+    EXPIRED: "This key has expired; check, then use a new one",
 }
 CODES = [MISSING, INVALID, CONFLICT, PENDING, UNKNOWN, NOT_STORED]
 
@@ -160,6 +165,23 @@ def test_a_truncated_answer_of_the_backend_becomes_an_envelope(gateway, backend,
     answer = gateway.post("/envelope", key)
     assert_own(answer, 502, UNKNOWN)
     assert answer.json() == {"code": 4092, "message": MESSAGE[UNKNOWN], "data": None}
+    assert backend.executions(key) == 1
+
+
+@pytest.mark.parametrize("path,wanted", [
+    ("/envelope-short", {"code": 4094, "message": MESSAGE[EXPIRED], "data": None}),
+    ("/stripe-short", {"error": {"type": "idempotency_error", "code": EXPIRED,
+                                 "message": MESSAGE[EXPIRED],
+                                 "resource": {"type": "order", "id": "o-1"}}}),
+])
+def test_an_expired_key_points_at_its_resource_where_the_shape_can(gateway, backend, key, path,
+                                                                   wanted):
+    backend.script(key, Reply(body=b'{"id": "o-1"}'))
+    assert_first(gateway.post(path, key))
+    until(lambda: gateway.post(path, key).status == 409, "the answer expires")
+    answer = gateway.post(path, key)
+    assert_own(answer, 409, EXPIRED)
+    assert answer.json() == wanted
     assert backend.executions(key) == 1
 
 
