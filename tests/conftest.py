@@ -79,10 +79,12 @@ def front(request, backend, tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def clean_shared(request):
-    """Nor may it leave one in the log of a server that its module has made for all its tests."""
+    """Nor may it leave one in the log of a server that its module has made."""
+    servers = [request.getfixturevalue(name)
+               for name in {"front", "limited", "pair"} & set(request.fixturenames)]
     yield
-    for name in {"front", "limited", "pair"} & set(request.fixturenames):
-        request.getfixturevalue(name).assert_clean()
+    for server in servers:
+        server.assert_clean()
 
 
 @pytest.fixture

@@ -42,14 +42,43 @@ enum cfoil_exit cfoil_policy_open(const char *path, FILE *file,
     return CFOIL_EXIT_USAGE;
 }
 
+static bool same_rule(const struct cfoil_tenant_rule *a, const struct cfoil_tenant_rule *b)
+{
+    if (a->source != b->source || a->otherwise != b->otherwise) {
+        return false;
+    }
+    if (a->source == CFOIL_TENANT_FROM_HEADER) {
+        return strcasecmp(a->name, b->name) == 0;
+    }
+    return a->name == NULL || strcmp(a->name, b->name) == 0;
+}
+
+/* What the client itself writes, where nothing in front does: NULL for what it cannot choose. */
+static const char *client_writes(enum cfoil_tenant_source source)
+{
+    switch (source) {
+    case CFOIL_TENANT_FROM_HEADER:
+        return "header";
+    case CFOIL_TENANT_FROM_COOKIE:
+        return "cookie";
+    case CFOIL_TENANT_FROM_QUERY:
+        return "query argument";
+    case CFOIL_TENANT_FROM_PATH:
+        return "path parameter";
+    case CFOIL_TENANT_FROM_VARIABLE:
+    case CFOIL_TENANT_FROM_AUTHORIZATION:
+    case CFOIL_TENANT_FROM_NONE:
+        break;
+    }
+    return NULL;
+}
+
 /* Whether an earlier route has the same rule, so that it is said once. */
 static bool said_before(const struct cfoil_policy *policy, size_t index)
 {
     const struct cfoil_tenant_rule *rule = &cfoil_policy_route(policy, index)->tenant;
     for (size_t i = 0; i < index; i++) {
-        const struct cfoil_tenant_rule *other = &cfoil_policy_route(policy, i)->tenant;
-        if (other->source == CFOIL_TENANT_FROM_HEADER &&
-            strcasecmp(other->header, rule->header) == 0) {
+        if (same_rule(&cfoil_policy_route(policy, i)->tenant, rule)) {
             return true;
         }
     }
@@ -61,24 +90,20 @@ bool cfoil_policy_advice(const struct cfoil_policy *policy, size_t *from, char *
 {
     size_t count = cfoil_policy_route_count(policy);
     for (; *from < count; (*from)++) {
-        const struct cfoil_route *route = cfoil_policy_route(policy, *from);
-        if (route->tenant.source != CFOIL_TENANT_FROM_HEADER || said_before(policy, *from)) {
+        const struct cfoil_tenant_rule *rule = &cfoil_policy_route(policy, *from)->tenant;
+        const char *what = client_writes(rule->source);
+        if (what == NULL || said_before(policy, *from)) {
             continue;
         }
-        (void)snprintf(text, text_bytes,
-                       "tenants are taken from the header %s as it comes: something in front must "
-                       "set it and remove what clients send, or a client can name any tenant",
-                       route->tenant.header);
+        (void)snprintf(
+            text, text_bytes,
+            "tenants are taken from the %s %s as it comes: something in front must set it "
+            "and remove what clients send, or a client can name any tenant",
+            what, rule->name);
         (*from)++;
         return true;
     }
     return false;
-}
-
-static bool same_rule(const struct cfoil_tenant_rule *a, const struct cfoil_tenant_rule *b)
-{
-    return a->source == b->source && a->otherwise == b->otherwise &&
-           (a->header == NULL || b->header == NULL || strcasecmp(a->header, b->header) == 0);
 }
 
 void cfoil_policy_tenants(const struct cfoil_policy *policy, char *text, size_t text_bytes)

@@ -34,6 +34,7 @@
 #include "engine/engine.h"
 #include "fingerprint/fingerprint.h"
 #include "fingerprint/redact.h"
+#include "policy/arguments.h"
 #include "policy/policy.h"
 
 
@@ -272,6 +273,10 @@ void ngx_http_counterfoil_take_result(ngx_http_counterfoil_ctx_t *ctx,
 void ngx_http_counterfoil_suspend(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx);
 void ngx_http_counterfoil_decided(void *data, struct cfoil_claim *claim);
+
+/* tenant.c: fills in tenant and class; NGX_ABORT: it is not clear which one is meant */
+ngx_int_t ngx_http_counterfoil_tenant(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
 
 /* request.c: what is asked */
 ngx_int_t ngx_http_counterfoil_target(ngx_http_request_t *r, ngx_str_t *path,

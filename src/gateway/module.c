@@ -223,6 +223,46 @@ ngx_http_counterfoil_free_policy(void *data)
 }
 
 
+/* nginx itself says where a variable is not known, once all modules have named theirs. */
+static ngx_int_t
+ngx_http_counterfoil_want_variable(ngx_conf_t *cf, const char *name)
+{
+    ngx_str_t  low;
+
+    low.len = ngx_strlen(name);
+    low.data = ngx_pnalloc(cf->pool, low.len);
+    if (low.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_strlow(low.data, (u_char *) (uintptr_t) name, low.len);
+
+    return ngx_http_get_variable_index(cf, &low) == NGX_ERROR ? NGX_ERROR
+                                                              : NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_counterfoil_want_variables(ngx_conf_t *cf,
+    const struct cfoil_policy *policy)
+{
+    size_t                           i;
+    const struct cfoil_tenant_rule  *rule;
+
+    for (i = 0; i < cfoil_policy_route_count(policy); i++) {
+        rule = &cfoil_policy_route(policy, i)->tenant;
+
+        if (rule->source == CFOIL_TENANT_FROM_VARIABLE
+            && ngx_http_counterfoil_want_variable(cf, rule->name) != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
 static char *
 ngx_http_counterfoil_keep_policy(ngx_conf_t *cf,
     ngx_http_counterfoil_main_conf_t *mcf, struct cfoil_policy *policy)
@@ -238,6 +278,10 @@ ngx_http_counterfoil_keep_policy(ngx_conf_t *cf,
     cln->handler = ngx_http_counterfoil_free_policy;
     cln->data = policy;
     mcf->policy = policy;
+
+    if (ngx_http_counterfoil_want_variables(cf, policy) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
 
     return NGX_CONF_OK;
 }

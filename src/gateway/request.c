@@ -121,97 +121,6 @@ ngx_http_counterfoil_key(ngx_http_request_t *r, ngx_http_counterfoil_ctx_t *ctx)
 }
 
 
-/* The authorization tenant: never the header itself, only its HMAC under the store's secret. */
-static ngx_int_t
-ngx_http_counterfoil_authorization(ngx_http_request_t *r,
-    ngx_http_counterfoil_ctx_t *ctx)
-{
-    uint8_t  digest[CFOIL_DIGEST_BYTES];
-
-    /* nginx lets a request have one */
-
-    if (r->headers_in.authorization == NULL
-        || r->headers_in.authorization->value.len == 0)
-    {
-        return NGX_DECLINED;
-    }
-
-    if (cfoil_hmac(ngx_http_counterfoil_worker()->secret,
-                   ngx_http_counterfoil_bytes(
-                                       &r->headers_in.authorization->value),
-                   digest)
-        != CFOIL_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    ctx->tenant.len = 2 * CFOIL_DIGEST_BYTES;
-    ctx->tenant.data = ngx_pnalloc(r->pool, ctx->tenant.len + 1);
-    if (ctx->tenant.data == NULL) {
-        return NGX_ERROR;
-    }
-
-    cfoil_hex(digest, CFOIL_DIGEST_BYTES, (char *) ctx->tenant.data);
-    ctx->tenant_class = CFOIL_TENANT_AUTHORIZATION;
-
-    return NGX_OK;
-}
-
-
-/* NGX_DECLINED: the source gives nothing. */
-static ngx_int_t
-ngx_http_counterfoil_tenant_from(ngx_http_request_t *r,
-    ngx_http_counterfoil_ctx_t *ctx, enum cfoil_tenant_source source)
-{
-    switch (source) {
-
-    case CFOIL_TENANT_FROM_HEADER:
-        if (ngx_http_counterfoil_header_join(r, ctx->route->tenant.header,
-                                             &ctx->tenant)
-            != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
-
-        ctx->tenant_class = CFOIL_TENANT_NAMED;
-        return ctx->tenant.len ? NGX_OK : NGX_DECLINED;
-
-    case CFOIL_TENANT_FROM_AUTHORIZATION:
-        return ngx_http_counterfoil_authorization(r, ctx);
-
-    case CFOIL_TENANT_FROM_NONE:
-        break;
-    }
-
-    return NGX_DECLINED;
-}
-
-
-static ngx_int_t
-ngx_http_counterfoil_tenant(ngx_http_request_t *r,
-    ngx_http_counterfoil_ctx_t *ctx)
-{
-    ngx_int_t                        rc;
-    const struct cfoil_tenant_rule  *rule;
-
-    rule = &ctx->route->tenant;
-
-    rc = ngx_http_counterfoil_tenant_from(r, ctx, rule->source);
-
-    if (rc == NGX_DECLINED) {
-        rc = ngx_http_counterfoil_tenant_from(r, ctx, rule->otherwise);
-    }
-
-    if (rc == NGX_DECLINED) {
-        ngx_str_null(&ctx->tenant);
-        ctx->tenant_class = CFOIL_TENANT_NONE;
-        rc = NGX_OK;
-    }
-
-    return rc;
-}
-
-
 static void
 ngx_http_counterfoil_fill_scope(ngx_http_counterfoil_ctx_t *ctx,
     struct cfoil_scope *scope)
@@ -228,11 +137,15 @@ ngx_http_counterfoil_fill_scope(ngx_http_counterfoil_ctx_t *ctx,
 }
 
 
-/* Tenant and record id. NGX_ABORT: a part of the scope is longer than a scope may be. */
+/*
+ * Tenant and record id. NGX_ABORT: a part of the scope is longer than a scope may be, or it is not
+ * clear which tenant is meant.
+ */
 ngx_int_t
 ngx_http_counterfoil_scope(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx)
 {
+    ngx_int_t                       rc;
     struct cfoil_scope              scope;
     ngx_http_counterfoil_worker_t  *w;
 
@@ -241,8 +154,9 @@ ngx_http_counterfoil_scope(ngx_http_request_t *r,
         return NGX_OK;
     }
 
-    if (ngx_http_counterfoil_tenant(r, ctx) != NGX_OK) {
-        return NGX_ERROR;
+    rc = ngx_http_counterfoil_tenant(r, ctx);
+    if (rc != NGX_OK) {
+        return rc;
     }
 
     ngx_http_counterfoil_fill_scope(ctx, &scope);

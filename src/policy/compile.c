@@ -32,32 +32,6 @@ static int64_t number_of(const struct cfoil_compile *compile, enum cfoil_field f
     return cfoil_merged_number(&compile->merged, field, otherwise);
 }
 
-/* The order of the values in fields.def: authorization, none. */
-static enum cfoil_tenant_source tenant_source(int64_t number)
-{
-    return number == 0 ? CFOIL_TENANT_FROM_AUTHORIZATION : CFOIL_TENANT_FROM_NONE;
-}
-
-/* Without any `tenant` a policy tells tenants apart as `serve` without a policy does. */
-static void compile_tenant(struct cfoil_compile *compile, struct cfoil_route *route)
-{
-    const struct cfoil_node *node = compile->merged.at[CFOIL_FIELD_TENANT];
-    route->tenant.otherwise = CFOIL_TENANT_FROM_NONE;
-    if (node == NULL || node->kind == CFOIL_NODE_SCALAR) {
-        route->tenant.source = tenant_source(node != NULL ? node->number : 0);
-        return;
-    }
-
-    route->tenant.source = CFOIL_TENANT_FROM_HEADER;
-    route->tenant.header = text_of(compile, CFOIL_FIELD_TENANT_HEADER, NULL);
-    route->tenant.otherwise = tenant_source(number_of(compile, CFOIL_FIELD_TENANT_OTHERWISE, 1));
-    if (route->tenant.header == NULL) {
-        cfoil_problem_add(compile->problems, node->line, node->column,
-                          "tenant: says not where tenants come from; write {header: NAME, "
-                          "otherwise: authorization}, or authorization, or none");
-    }
-}
-
 static void compile_key(struct cfoil_compile *compile, struct cfoil_route *route)
 {
     const struct cfoil_profile_row *profile = cfoil_profile_row(route->profile);
@@ -66,8 +40,9 @@ static void compile_key(struct cfoil_compile *compile, struct cfoil_route *route
     route->key_format =
         (enum cfoil_key_format)number_of(compile, CFOIL_FIELD_KEY_FORMAT, profile->key_format);
 
-    const char *tenant = route->tenant.header;
-    if (tenant != NULL && strcasecmp(tenant, route->key_header) == 0) {
+    bool same = route->tenant.source == CFOIL_TENANT_FROM_HEADER && route->tenant.name != NULL &&
+                strcasecmp(route->tenant.name, route->key_header) == 0;
+    if (same) {
         const struct cfoil_node *blame = cfoil_blame(compile, CFOIL_FIELD_KEY_HEADER);
         cfoil_problem_add(compile->problems, blame->line, blame->column,
                           "key.header: %.60s is the tenant's header too; one header cannot be both",
@@ -197,7 +172,7 @@ enum cfoil_error cfoil_route_compile(struct cfoil_compile *compile, const struct
     check_match(compile);
     check_retention(compile, compile->defaults_node);
     check_retention(compile, node);
-    compile_tenant(compile, route);
+    cfoil_tenant_compile(compile, route);
     compile_key(compile, route);
     compile_terms(compile, route);
     cfoil_outcome_compile(compile, route);

@@ -27,6 +27,7 @@ CFOIL_MUST_CHECK enum cfoil_error cfoil_route_compile(struct cfoil_compile *comp
                                                       struct cfoil_route *route);
 
 /* The parts of it that fill a file of their own. Errors as above. */
+void cfoil_tenant_compile(struct cfoil_compile *compile, struct cfoil_route *route);
 void cfoil_outcome_compile(struct cfoil_compile *compile, struct cfoil_route *route);
 CFOIL_MUST_CHECK enum cfoil_error cfoil_headers_compile(struct cfoil_compile *compile,
                                                         struct cfoil_route *route);

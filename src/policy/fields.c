@@ -47,3 +47,9 @@ const char *cfoil_field_path(enum cfoil_field field, char *out, unsigned out_byt
                    nested ? parent->name : "", nested ? "." : "", row->name);
     return out;
 }
+
+bool cfoil_field_is_tenant_source(enum cfoil_field field)
+{
+    return cfoil_field_row(field)->parent == CFOIL_FIELD_TENANT &&
+           field != CFOIL_FIELD_TENANT_OTHERWISE;
+}

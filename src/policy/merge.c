@@ -37,6 +37,13 @@ void cfoil_merge_value(struct cfoil_merged *merged, enum cfoil_field field,
     }
     clear_below(merged, field);
 
+    if (cfoil_field_is_tenant_source(field)) {
+        for (int i = 1; i < CFOIL_FIELD_COUNT; i++) {
+            if (i != (int)field && cfoil_field_is_tenant_source((enum cfoil_field)i)) {
+                merged->at[i] = NULL;
+            }
+        }
+    }
     if (field == CFOIL_FIELD_RETENTION_TTL) {
         merged->at[CFOIL_FIELD_RETENTION_RETRY_WINDOW] = NULL;
         merged->at[CFOIL_FIELD_RETENTION_DELAY_BOUND] = NULL;

@@ -41,16 +41,20 @@ enum cfoil_key_format {
     CFOIL_KEY_FORMAT_ULID
 };
 
-/* Where a tenant comes from in this version. */
+/* Where a tenant comes from. */
 enum cfoil_tenant_source {
     CFOIL_TENANT_FROM_HEADER,
+    CFOIL_TENANT_FROM_COOKIE,
+    CFOIL_TENANT_FROM_QUERY,
+    CFOIL_TENANT_FROM_PATH,
+    CFOIL_TENANT_FROM_VARIABLE,
     CFOIL_TENANT_FROM_AUTHORIZATION,
     CFOIL_TENANT_FROM_NONE
 };
 
 struct cfoil_tenant_rule {
     enum cfoil_tenant_source source;
-    const char *header;                 /* source HEADER */
+    const char *name; /* of the header, cookie, argument, path parameter or variable; else NULL */
     enum cfoil_tenant_source otherwise; /* where the source gives nothing; NONE or AUTHORIZATION */
 };
 
@@ -162,6 +166,13 @@ const struct cfoil_route *cfoil_policy_match(const struct cfoil_policy *policy,
 size_t cfoil_probe_path(const struct cfoil_route *route, struct cfoil_bytes method,
                         struct cfoil_bytes path, struct cfoil_bytes key, char *out,
                         size_t out_bytes);
+
+/*
+ * What stands in the path for a parameter of the route's pattern that a request matched; {NULL, 0} if it
+ * has none of that name.
+ */
+struct cfoil_bytes cfoil_route_parameter(const struct cfoil_route *route, struct cfoil_bytes method,
+                                         struct cfoil_bytes path, const char *name);
 
 /*
  * The key in a header's value: bare, or an RFC 8941 string; both name the same key. `out` has room

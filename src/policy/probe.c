@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The concrete path of a probe, and the sentence that describes a tenant rule. See policy.h. */
-#include <stdio.h>
-
+/* The concrete path of a probe, and what stands in the path of a request. See policy.h. */
 #include "policy/pattern.h"
 #include "policy/percent.h"
 #include "policy/policy.h"
@@ -78,21 +76,10 @@ size_t cfoil_probe_path(const struct cfoil_route *route, struct cfoil_bytes meth
     return writer.full ? 0 : writer.len;
 }
 
-void cfoil_tenant_rule_text(const struct cfoil_tenant_rule *rule, char *out, size_t out_bytes)
+struct cfoil_bytes cfoil_route_parameter(const struct cfoil_route *route, struct cfoil_bytes method,
+                                         struct cfoil_bytes path, const char *name)
 {
-    const char *otherwise = rule->otherwise == CFOIL_TENANT_FROM_AUTHORIZATION
-                                ? "authorization, otherwise none"
-                                : "none (one anonymous tenant)";
-    switch (rule->source) {
-    case CFOIL_TENANT_FROM_HEADER:
-        (void)snprintf(out, out_bytes, "header %s, otherwise %s", rule->header, otherwise);
-        return;
-    case CFOIL_TENANT_FROM_AUTHORIZATION:
-        (void)snprintf(out, out_bytes, "authorization, otherwise none (one anonymous tenant)");
-        return;
-    case CFOIL_TENANT_FROM_NONE:
-        (void)snprintf(out, out_bytes, "none (one anonymous tenant)");
-        return;
-    }
-    (void)snprintf(out, out_bytes, "?");
+    const struct cfoil_pattern *pattern = matched(route, method, path);
+    return pattern != NULL ? cfoil_pattern_parameter(pattern, path, cfoil_bytes_text(name))
+                           : cfoil_bytes_of(NULL, 0);
 }

@@ -259,7 +259,7 @@ static void tenants_in_each_form(void **state)
         assert_int_equal(rule->source, forms[i].source);
         assert_int_equal(rule->otherwise, forms[i].otherwise);
         if (forms[i].header != NULL) {
-            assert_string_equal(rule->header, forms[i].header);
+            assert_string_equal(rule->name, forms[i].header);
         }
         cfoil_policy_free(policy);
     }
@@ -349,6 +349,13 @@ static void tenant_rules_in_words(void **state)
     rule.otherwise = CFOIL_TENANT_FROM_NONE;
     cfoil_tenant_rule_text(&rule, text, sizeof(text));
     assert_non_null(strstr(text, "header X-Tenant-Id, otherwise none"));
+    rule.source = CFOIL_TENANT_FROM_COOKIE;
+    rule.name = "sid";
+    cfoil_tenant_rule_text(&rule, text, sizeof(text));
+    assert_non_null(strstr(text, "cookie sid, otherwise none"));
+    rule.source = CFOIL_TENANT_FROM_PATH;
+    cfoil_tenant_rule_text(&rule, text, sizeof(text));
+    assert_non_null(strstr(text, "path parameter sid, otherwise none"));
     rule.source = CFOIL_TENANT_FROM_NONE;
     cfoil_tenant_rule_text(&rule, text, sizeof(text));
     assert_ptr_equal(strstr(text, "none"), text);

@@ -115,11 +115,11 @@ static void the_files_tenant_is_every_routes(void **state)
                                             "  - {match: POST /a}\n"
                                             "  - {match: POST /b, tenant: none}\n"
                                             "  - {match: POST /c, tenant: {header: X-U}}\n");
-    assert_string_equal(cfoil_policy_route(policy, 0)->tenant.header, "X-T");
+    assert_string_equal(cfoil_policy_route(policy, 0)->tenant.name, "X-T");
     assert_int_equal(cfoil_policy_route(policy, 0)->tenant.otherwise,
                      CFOIL_TENANT_FROM_AUTHORIZATION);
     assert_int_equal(cfoil_policy_route(policy, 1)->tenant.source, CFOIL_TENANT_FROM_NONE);
-    assert_string_equal(cfoil_policy_route(policy, 2)->tenant.header, "X-U");
+    assert_string_equal(cfoil_policy_route(policy, 2)->tenant.name, "X-U");
     assert_int_equal(cfoil_policy_route(policy, 2)->tenant.otherwise,
                      CFOIL_TENANT_FROM_AUTHORIZATION);
     cfoil_policy_free(policy);
@@ -169,9 +169,24 @@ static void a_probe_takes_its_times_from_defaults(void **state)
     cfoil_policy_free(policy);
 }
 
+/* A place is not added to another one: the route's counts, `otherwise` stays. */
+static void one_place_of_a_tenant_replaces_another(void **state)
+{
+    (void)state;
+    struct cfoil_policy *policy = load_route("tenant: {header: X-T, otherwise: authorization}\n"
+                                             "defaults: {tenant: {query: shop}}\n",
+                                             "    tenant: {cookie: sid}\n");
+    const struct cfoil_tenant_rule *rule = &only_route(policy)->tenant;
+    assert_int_equal(rule->source, CFOIL_TENANT_FROM_COOKIE);
+    assert_string_equal(rule->name, "sid");
+    assert_int_equal(rule->otherwise, CFOIL_TENANT_FROM_AUTHORIZATION);
+    cfoil_policy_free(policy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_place_of_a_tenant_replaces_another),
         cmocka_unit_test(a_route_overrides_defaults_member_by_member),
         cmocka_unit_test(defaults_lie_over_the_profiles_values),
         cmocka_unit_test(a_profile_may_come_from_defaults),

@@ -213,6 +213,10 @@ static const struct row rows[] = {
      V "tenant: {header: X-Id}\nroutes:\n  - match: POST /x\n"
        "    key: {header: x-id}\n",
      5, 19, "tenant's header", "both"},
+    {"a tenant from two places", R "    tenant: {header: X-T, cookie: sid}\n", 4, 27,
+     "both header and cookie", "`otherwise`"},
+    {"a tenant in a path without it", R "    tenant: {path: shop}\n", 4, 20, "{shop}",
+     "every pattern"},
     {"a tenant from nowhere", R "    tenant: {otherwise: none}\n", 4, 13, "tenant", "header: NAME"},
 };
 

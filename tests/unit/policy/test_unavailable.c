@@ -15,10 +15,6 @@ struct row {
 };
 
 static const struct row rows[] = {
-    {"tenant by cookie", "    tenant: {cookie: sid}\n", 14, "`tenant.cookie`"},
-    {"tenant by query", "    tenant: {query: t}\n", 14, "`tenant.query`"},
-    {"tenant by path", "    tenant: {path: t}\n", 14, "`tenant.path`"},
-    {"tenant by variable", "    tenant: {variable: my_tenant}\n", 14, "`tenant.variable`"},
     {"key in the query", "    key: {query: k}\n", 11, "`key.query`"},
     {"key in a form", "    key: {form: k}\n", 11, "`key.form`"},
     {"key in the body", "    key: {body: /k}\n", 11, "`key.body`"},
