@@ -33,4 +33,17 @@ static inline bool cfoil_bytes_equal(struct cfoil_bytes a, struct cfoil_bytes b)
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
+/* Without the spaces and tabs at its ends. */
+static inline struct cfoil_bytes cfoil_bytes_trimmed(struct cfoil_bytes text)
+{
+    while (text.len > 0 && (text.data[0] == ' ' || text.data[0] == '\t')) {
+        text.data++;
+        text.len--;
+    }
+    while (text.len > 0 && (text.data[text.len - 1] == ' ' || text.data[text.len - 1] == '\t')) {
+        text.len--;
+    }
+    return text;
+}
+
 #endif

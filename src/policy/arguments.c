@@ -107,17 +107,6 @@ void cfoil_query_find(struct cfoil_bytes query, const char *name, struct cfoil_f
     }
 }
 
-static struct cfoil_bytes trimmed(struct cfoil_bytes text)
-{
-    while (text.len > 0 && (text.data[0] == ' ' || text.data[0] == '\t')) {
-        text = cfoil_bytes_of(text.data + 1, text.len - 1);
-    }
-    while (text.len > 0 && (text.data[text.len - 1] == ' ' || text.data[text.len - 1] == '\t')) {
-        text.len--;
-    }
-    return text;
-}
-
 static struct cfoil_bytes unquoted(struct cfoil_bytes text)
 {
     if (text.len >= 2 && text.data[0] == '"' && text.data[text.len - 1] == '"') {
@@ -132,8 +121,9 @@ void cfoil_cookie_find(struct cfoil_bytes header, const char *name, struct cfoil
     while (take_part(&header, ';', &part)) {
         struct cfoil_bytes cookie;
         (void)take_part(&part, '=', &cookie);
-        if (part.data != NULL && cfoil_bytes_equal(trimmed(cookie), cfoil_bytes_text(name))) {
-            take_value(finding, unquoted(trimmed(part)), false);
+        if (part.data != NULL &&
+            cfoil_bytes_equal(cfoil_bytes_trimmed(cookie), cfoil_bytes_text(name))) {
+            take_value(finding, unquoted(cfoil_bytes_trimmed(part)), false);
         }
     }
 }

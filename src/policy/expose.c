@@ -4,18 +4,6 @@
 
 #include "policy/answer.h"
 
-static struct cfoil_bytes trimmed(struct cfoil_bytes text)
-{
-    while (text.len > 0 && (text.data[0] == ' ' || text.data[0] == '\t')) {
-        text.data++;
-        text.len--;
-    }
-    while (text.len > 0 && (text.data[text.len - 1] == ' ' || text.data[text.len - 1] == '\t')) {
-        text.len--;
-    }
-    return text;
-}
-
 static bool same_name(struct cfoil_bytes one, struct cfoil_bytes other)
 {
     return one.len == other.len &&
@@ -30,7 +18,7 @@ bool cfoil_exposes(struct cfoil_bytes value, struct cfoil_bytes name)
         while (end < value.len && value.data[end] != ',') {
             end++;
         }
-        struct cfoil_bytes item = trimmed(cfoil_bytes_of(value.data + at, end - at));
+        struct cfoil_bytes item = cfoil_bytes_trimmed(cfoil_bytes_of(value.data + at, end - at));
         if (same_name(item, name) || same_name(item, cfoil_bytes_text("*"))) {
             return true;
         }
