@@ -80,19 +80,6 @@ static bool take_request(const struct cfoil_arguments *arguments, struct subject
     return take_headers(arguments, subject);
 }
 
-/* JSON as the fingerprint sees it: application/json, or anything that ends in +json. */
-static bool is_json_type(struct cfoil_bytes type)
-{
-    const uint8_t *semicolon = type.len > 0 ? memchr(type.data, ';', type.len) : NULL;
-    size_t len = semicolon != NULL ? (size_t)(semicolon - type.data) : type.len;
-    while (len > 0 && (type.data[len - 1] == ' ' || type.data[len - 1] == '\t')) {
-        len--;
-    }
-    const char *text = (const char *)type.data;
-    return (len == 16 && strncasecmp(text, "application/json", 16) == 0) ||
-           (len > 5 && strncasecmp(text + len - 5, "+json", 5) == 0);
-}
-
 /* Hashes one body, and makes its canonical form where it has one. False: complained. */
 static bool hash_body(const struct subject *subject, struct cfoil_bytes body, struct result *result)
 {
@@ -104,7 +91,7 @@ static bool hash_body(const struct subject *subject, struct cfoil_bytes body, st
         error = cfoil_fingerprint_end(fingerprinter, &result->fingerprint, &result->raw_reason);
     }
     cfoil_fingerprinter_free(fingerprinter);
-    if (error == CFOIL_OK && !is_json_type(subject->view.content_type)) {
+    if (error == CFOIL_OK && !cfoil_content_type_is_json(subject->view.content_type)) {
         result->raw_reason = "the Content-Type is not JSON";
     }
     if (error == CFOIL_OK && result->raw_reason == NULL) {

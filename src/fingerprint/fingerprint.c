@@ -81,30 +81,23 @@ static bool equal_ignoring_case(const uint8_t *text, const char *word, size_t le
     return strncasecmp((const char *)text, word, len) == 0;
 }
 
-/* application/json and what ends in +json, whatever the case; parameters do not count. */
-static bool is_json(struct cfoil_bytes content_type)
+bool cfoil_content_type_is_json(struct cfoil_bytes content_type)
 {
     static const char json[] = "application/json";
     static const char suffix[] = "+json";
     const size_t json_bytes = sizeof(json) - 1;
     const size_t suffix_bytes = sizeof(suffix) - 1;
-    const uint8_t *type = content_type.data;
-    size_t len = 0;
-    while (len < content_type.len && type[len] != ';') {
-        len++;
+    const uint8_t *semicolon =
+        content_type.len > 0 ? memchr(content_type.data, ';', content_type.len) : NULL;
+    if (semicolon != NULL) {
+        content_type.len = (size_t)(semicolon - content_type.data);
     }
-    while (len > 0 && (type[len - 1] == ' ' || type[len - 1] == '\t')) {
-        len--;
+    struct cfoil_bytes type = cfoil_bytes_trimmed(content_type);
+    if (type.len == json_bytes) {
+        return equal_ignoring_case(type.data, json, json_bytes);
     }
-    while (len > 0 && (*type == ' ' || *type == '\t')) {
-        type++;
-        len--;
-    }
-    if (len == json_bytes) {
-        return equal_ignoring_case(type, json, json_bytes);
-    }
-    return len > suffix_bytes &&
-           equal_ignoring_case(type + len - suffix_bytes, suffix, suffix_bytes);
+    return type.len > suffix_bytes &&
+           equal_ignoring_case(type.data + type.len - suffix_bytes, suffix, suffix_bytes);
 }
 
 static void frame_query(struct cfoil_sink *sink, struct cfoil_bytes query)
@@ -132,7 +125,7 @@ void cfoil_fingerprint_begin(struct cfoil_fingerprinter *fingerprinter,
     fingerprinter->view = *request;
     fingerprinter->body_bytes = 0;
     fingerprinter->body_wanted = !rules->query;
-    fingerprinter->json_wanted = is_json(request->content_type);
+    fingerprinter->json_wanted = cfoil_content_type_is_json(request->content_type);
     fingerprinter->json_no_memory = false;
     cfoil_json_reset(&fingerprinter->json);
 

@@ -108,6 +108,9 @@ struct cfoil_request_view {
     const struct cfoil_bytes *header_values;
 };
 
+/* Whether a body of this content type is read as JSON. */
+bool cfoil_content_type_is_json(struct cfoil_bytes content_type);
+
 void cfoil_fingerprint_begin(struct cfoil_fingerprinter *fingerprinter,
                              const struct cfoil_rules *rules,
                              const struct cfoil_request_view *request);

@@ -6,19 +6,6 @@
  */
 #include "policy/policy.h"
 
-static struct cfoil_bytes trimmed(struct cfoil_bytes value)
-{
-    while (value.len > 0 && (value.data[0] == ' ' || value.data[0] == '\t')) {
-        value.data++;
-        value.len--;
-    }
-    while (value.len > 0 &&
-           (value.data[value.len - 1] == ' ' || value.data[value.len - 1] == '\t')) {
-        value.len--;
-    }
-    return value;
-}
-
 /* Copies `value` as a key: 1-255 bytes of visible ASCII. */
 static bool read_bare(struct cfoil_bytes value, char *out, size_t *out_len)
 {
@@ -102,7 +89,7 @@ static bool is_ulid(const char *key, size_t len)
 bool cfoil_key_normalise(enum cfoil_key_format format, struct cfoil_bytes value, char *out,
                          size_t *out_len)
 {
-    struct cfoil_bytes bare = trimmed(value);
+    struct cfoil_bytes bare = cfoil_bytes_trimmed(value);
     bool string = bare.len > 0 && bare.data[0] == '"';
     if (!(string ? read_string(bare, out, out_len) : read_bare(bare, out, out_len))) {
         return false;
