@@ -37,6 +37,7 @@ static void write_first_claim(const struct step *step)
     draft->record.first_request_id = step->event->origin.first_request_id;
     draft->record.attempt = 1;
     draft->record.fence = 1;
+    cfoil_window_open(draft, &step->event->terms);
     cfoil_step_set_running(draft, step->event);
     cfoil_draft_after(draft, CFOIL_TIME_LIFE, 0);
     step->effect->verdict = CFOIL_VERDICT_EXECUTE;
@@ -50,6 +51,7 @@ static void write_takeover(const struct step *step)
     draft->record.fingerprint = step->event->origin.fingerprint;
     draft->record.attempt++;
     draft->record.fence++;
+    cfoil_window_take(draft, &step->event->terms, step->now_ms);
     cfoil_step_set_running(draft, step->event);
     step->effect->verdict = CFOIL_VERDICT_EXECUTE;
 }

@@ -64,6 +64,8 @@ struct cfoil_terms {
     int64_t trust_absent_after_ms;
     int64_t probe_lease_ms;
     int64_t retry_after_ms;
+    int64_t window_ms; /* WINDOW and WINDOW_KEY: how long a key counts; over 0 */
+    enum cfoil_anchor window_anchor;
 };
 
 /*

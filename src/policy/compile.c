@@ -177,7 +177,9 @@ static void compile_terms(struct cfoil_compile *compile, struct cfoil_route *rou
                               ? CFOIL_IN_DOUBT_PROBE
                               : (enum cfoil_in_doubt)in_doubt->number;
     }
-    check_times(compile, terms);
+    if (terms->semantics != CFOIL_SEMANTICS_WINDOW) {
+        check_times(compile, terms); /* what has not ended outlives its window */
+    }
 }
 
 static void check_match(struct cfoil_compile *compile)
@@ -213,6 +215,7 @@ enum cfoil_error cfoil_route_compile(struct cfoil_compile *compile, const struct
     compile_tenant(compile, route);
     compile_key(compile, route);
     compile_terms(compile, route);
+    cfoil_window_compile(compile, route);
     cfoil_outcome_compile(compile, route);
     cfoil_probe_compile(compile, route);
     cfoil_resource_compile(compile, route);

@@ -35,6 +35,7 @@ CFOIL_MUST_CHECK enum cfoil_error cfoil_rules_compile(struct cfoil_compile *comp
 CFOIL_MUST_CHECK enum cfoil_error cfoil_body_compile(struct cfoil_compile *compile,
                                                      struct cfoil_route *route);
 void cfoil_resource_compile(struct cfoil_compile *compile, struct cfoil_route *route);
+void cfoil_window_compile(struct cfoil_compile *compile, struct cfoil_route *route);
 void cfoil_probe_compile(struct cfoil_compile *compile, struct cfoil_route *route);
 
 /* The node to blame for a field: the one that sets it, else the route. */
