@@ -322,6 +322,10 @@ ngx_int_t ngx_http_counterfoil_answer(ngx_http_request_t *r,
 /* Sends head and body from a phase handler; the handler returns what this returns. */
 ngx_int_t ngx_http_counterfoil_respond(ngx_http_request_t *r, ngx_buf_t *b);
 
+/* pending.c: where a duplicate is told to look. status: 202, or as it was */
+ngx_int_t ngx_http_counterfoil_accept(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx, ngx_uint_t *status);
+
 /* replay.c */
 void ngx_http_counterfoil_status_line(ngx_http_request_t *r);
 ngx_int_t ngx_http_counterfoil_replay(ngx_http_request_t *r,

@@ -219,6 +219,7 @@ enum cfoil_error cfoil_route_compile(struct cfoil_compile *compile, const struct
     cfoil_outcome_compile(compile, route);
     cfoil_probe_compile(compile, route);
     cfoil_resource_compile(compile, route);
+    cfoil_pending_compile(compile, route);
 
     enum cfoil_error error = cfoil_headers_compile(compile, route);
     if (error == CFOIL_OK) {

@@ -65,7 +65,7 @@ struct cfoil_route {
     const char *name; /* unique; "route-N" where the file gives none */
     enum cfoil_profile profile;
 
-    const struct cfoil_pattern *const *patterns; /* opaque; for cfoil_probe_path */
+    const struct cfoil_pattern *const *patterns; /* opaque; for the paths below */
     size_t pattern_count;
 
     struct cfoil_tenant_rule tenant;
@@ -82,6 +82,9 @@ struct cfoil_route {
     struct cfoil_resource_rule resource;
 
     struct cfoil_probe_rule probe; /* where terms.in_doubt is PROBE */
+
+    int64_t wait_ms;         /* while_pending: wait; 0: the pending answer at once */
+    const char *accept_path; /* while_pending: accept; a template like a probe's, else NULL */
 
     size_t snapshot_body_bytes_max;
     const struct cfoil_header_rule *header_rules; /* cfoil_route_keeps_header reads them */
@@ -146,6 +149,11 @@ const struct cfoil_route *cfoil_policy_match(const struct cfoil_policy *policy,
 size_t cfoil_probe_path(const struct cfoil_route *route, struct cfoil_bytes method,
                         struct cfoil_bytes path, struct cfoil_bytes key, char *out,
                         size_t out_bytes);
+
+/* The same for `while_pending: {accept: ...}`: where a duplicate is told to look. */
+size_t cfoil_accept_path(const struct cfoil_route *route, struct cfoil_bytes method,
+                         struct cfoil_bytes path, struct cfoil_bytes key, char *out,
+                         size_t out_bytes);
 
 /*
  * The key in a header's value: bare, or an RFC 8941 string; both name the same key. `out` has room

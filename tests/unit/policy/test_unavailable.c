@@ -27,8 +27,6 @@ static const struct row rows[] = {
     {"a guard", "    guard: {fields: [/u, {header: X-U}], window: 5m, override: X-C}\n", 5,
      "`guard`"},
     {"waiting while pending", "    while_pending: {wait: 5s}\n", 21, "`while_pending.wait`"},
-    {"accepting while pending", "    while_pending: {accept: \"/s/{key}\"}\n", 21,
-     "`while_pending.accept`"},
     {"redaction", "    snapshot: {redact: [/card/number]}\n", 16, "`snapshot.redact`"},
     {"envelopes", "    answers: envelope\n", 14, "answers: envelope"},
     {"messages", "    messages: {on_replay: false, zh-CN: {IDEMPOTENCY_PENDING: x}}\n", 5,
