@@ -158,6 +158,14 @@ void cfoil_step(const struct cfoil_record *record, int64_t now_ms, const struct 
                 struct cfoil_effect *effect);
 
 /*
+ * Who of those that wait for an execution's end is to claim again, seeing the record in this state, it
+ * being no longer executed: ALL where the record answers everybody alike, ONE where the first to come
+ * executes (or asks the backend) and the rest wait for that.
+ */
+enum cfoil_wake { CFOIL_WAKE_ONE, CFOIL_WAKE_ALL };
+enum cfoil_wake cfoil_wake_of(enum cfoil_state state, enum cfoil_in_doubt in_doubt);
+
+/*
  * Fills in the digests that `asked` lacks from a record of the same rules and the same rule-free digest,
  * which are then the same too: for rules that count no header, which the rule-free digest does not cover.
  * False: the record does not tell, they must be computed. DESIGN, Fingerprint.

@@ -23,6 +23,10 @@ static const struct row rows[] = {
     {"no place in the path", "POST /orders", "{accept: /status}", 29, "while_pending.accept"},
     {"a place on a host of the client's choice", "POST /orders", "{accept: \"//{key}/\"}", 29,
      "begins with a host"},
+    {"both ways at once", "POST /orders", "{wait: 5s, accept: \"/s/{key}\"}", 31,
+     "while_pending.accept (line 4): contradicts `wait` (line 4)"},
+    {"no time at all", "POST /orders", "{wait: 0}", 27, "while_pending.wait"},
+    {"longer than the limit", "POST /orders", "{wait: 11m}", 27, "while_pending.wait"},
     {"a misspelt word", "POST /orders", "rejct", 20, "`reject`"},
 };
 
@@ -80,6 +84,28 @@ static void the_place_is_filled_as_a_probes_path(void **state)
     cfoil_policy_free(policy);
 }
 
+static void a_wait_is_read_and_the_routes_way_counts(void **state)
+{
+    (void)state;
+    struct cfoil_policy *policy =
+        load_good("version: 1\ndefaults: {while_pending: {wait: 5s}}\nroutes:\n"
+                  "  - {match: POST /x}\n"
+                  "  - {match: POST /y, while_pending: {wait: 10m}}\n"
+                  "  - {match: POST /z, while_pending: {accept: \"/s/{key}\"}}\n"
+                  "  - {match: POST /r, while_pending: reject}\n");
+    static const int64_t wanted_ms[] = {5000, 600000, 0, 0};
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(cfoil_policy_route(policy, i)->wait_ms, wanted_ms[i]);
+        assert_true((cfoil_policy_route(policy, i)->accept_path != NULL) == (i == 2));
+    }
+    cfoil_policy_free(policy);
+    policy = load_good("version: 1\ndefaults: {while_pending: {accept: \"/s/{key}\"}}\nroutes:\n"
+                       "  - {match: POST /x, while_pending: {wait: 1ms}}\n");
+    assert_int_equal(only_route(policy)->wait_ms, 1);
+    assert_null(only_route(policy)->accept_path);
+    cfoil_policy_free(policy);
+}
+
 static void reject_in_a_route_ends_what_defaults_say(void **state)
 {
     (void)state;
@@ -96,6 +122,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_duplicate_is_refused_at_once_by_default),
         cmocka_unit_test(the_place_is_filled_as_a_probes_path),
+        cmocka_unit_test(a_wait_is_read_and_the_routes_way_counts),
         cmocka_unit_test(reject_in_a_route_ends_what_defaults_say),
     };
     const struct row_table table = {rows, sizeof(rows) / sizeof(rows[0]), sizeof(rows[0]),

@@ -26,7 +26,6 @@ static const struct row rows[] = {
     {"business key", "    key: {fields: [/a, {header: X-B}]}\n", 11, "`key.fields`"},
     {"a guard", "    guard: {fields: [/u, {header: X-U}], window: 5m, override: X-C}\n", 5,
      "`guard`"},
-    {"waiting while pending", "    while_pending: {wait: 5s}\n", 21, "`while_pending.wait`"},
     {"redaction", "    snapshot: {redact: [/card/number]}\n", 16, "`snapshot.redact`"},
     {"envelopes", "    answers: envelope\n", 14, "answers: envelope"},
     {"messages", "    messages: {on_replay: false, zh-CN: {IDEMPOTENCY_PENDING: x}}\n", 5,
