@@ -203,6 +203,14 @@ ngx_http_counterfoil_decided(void *data, struct cfoil_claim *claim)
 }
 
 
+/* Without the store, under `open`: not who has waited, and so is known to be a second one. */
+static ngx_flag_t
+ngx_http_counterfoil_may_pass(ngx_http_counterfoil_ctx_t *ctx)
+{
+    return ctx->route->store_open && !ctx->waited;
+}
+
+
 /*
  * The store has not answered a begin for as long as a settle may take. Under `closed` the client
  * is told so, and the engine ends the claim as FAILED should it still be applied, for nothing was
@@ -219,7 +227,7 @@ ngx_http_counterfoil_begin_timeout(ngx_event_t *ev)
                   "counterfoil: route \"%s\": the store does not answer",
                   ctx->route->name);
 
-    if (!ctx->route->store_open) {
+    if (!ngx_http_counterfoil_may_pass(ctx)) {
         cfoil_claim_free(ctx->claim, CFOIL_STATE_FAILED, CFOIL_CAUSE_NONE);
         ctx->claim = NULL;
 
@@ -522,7 +530,7 @@ ngx_http_counterfoil_without_store(ngx_http_request_t *r,
         return ngx_http_counterfoil_answer(r, ctx, CFOIL_ANSWER_KEY_INVALID);
     }
 
-    if (!ctx->route->store_open) {
+    if (!ngx_http_counterfoil_may_pass(ctx)) {
         return ngx_http_counterfoil_answer(r, ctx,
                                            CFOIL_ANSWER_STORE_UNAVAILABLE);
     }

@@ -10,10 +10,11 @@ import time
 import pytest
 
 from support.backend import Reply
-from support.expect import (CONFLICT, PENDING, UNKNOWN, assert_first, assert_problem,
+from support.expect import (CONFLICT, PENDING, STORE_UNAVAILABLE, UNKNOWN, assert_first, assert_problem,
                             assert_replay, assert_settled, new_key)
 from support.front import PROXY, Front
 from support.http2 import Http2Client
+from support.store_hands import Holder
 from support.waiting import until, until_clock
 
 POLICY = """
@@ -24,6 +25,7 @@ routes:
   - {name: order, match: POST /orders}
   - {name: short, match: POST /short, while_pending: {wait: 1s}}
   - {name: retry, match: POST /retry, in_doubt: retry}
+  - {name: open, match: POST /open, in_doubt: retry, store_unavailable: open}
   - name: probed
     match: POST /probed
     in_doubt: {probe: "GET /probe/{key}", replay_status: 201, trust_absent_after: 0}
@@ -173,6 +175,21 @@ def test_an_owner_that_dies_is_not_waited_for_longer_than_its_lease(new_gateway,
     assert backend.executions(key) == 1
 
 
+def test_who_has_waited_is_not_let_through_without_the_store(new_gateway, backend, key):
+    """Not even under `open`: it is known to be a second one."""
+    gateway = new_gateway(POLICY)
+    one, other = gateway.workers()
+    owner, late = gateway.clients_on(one, 1)[0], gateway.clients_on(other, 1)[0]
+    start(gateway, backend, key, path="/open", client=owner)
+    gateway.send("/open", key, client=late)
+    assert_wait([late])
+    gateway.kill(one)
+    until(lambda: len(gateway.workers()) == 2, "the other worker is replaced")
+    with Holder(gateway.store_dir):
+        assert_problem(late.read(), STORE_UNAVAILABLE)
+    assert backend.executions(key) == 1
+
+
 def stats(gateway, name):
     """A counter of the engine, summed over the workers that have ended."""
     return sum(int(value) for value in re.findall(rf"counterfoil: engine (?:.* )?{name}=(\d+)",
@@ -223,20 +240,24 @@ def test_five_hundred_who_wait_are_no_burden_to_others(new_gateway, backend, key
     assert backend.executions(key) == 1
 
 
-def test_a_worker_that_leaves_lets_them_go(new_gateway, backend, key):
+@pytest.mark.parametrize("how", [signal.SIGQUIT, signal.SIGHUP], ids=["quit", "reload"])
+def test_a_worker_that_leaves_lets_them_go(new_gateway, backend, key, how):
     gateway = new_gateway(POLICY)
     client, reply = start(gateway, backend, key)
     waiting = duplicates(gateway, key, 10)
     assert_wait(waiting)
+    leaving = gateway.workers()
     asked_s = time.monotonic()
-    os.kill(gateway.master(), signal.SIGQUIT)
+    os.kill(gateway.master(), how)
     for answer in read_all(waiting):
         assert_problem(answer, PENDING)
     assert time.monotonic() - asked_s < 3
     reply.hold.set()
     assert_first(client.read())
-    until(lambda: not gateway.pids(), "everything ends")
-    gateway.stop()
+    client.close()
+    until(lambda: not set(leaving) & set(gateway.pids()), "the leaving workers end")
+    if how == signal.SIGHUP:
+        gateway.stop()
     assert backend.executions(key) == 1
 
 
