@@ -182,7 +182,8 @@ static enum cfoil_exit hash_all(const struct cfoil_arguments *arguments,
         free(body);
     }
     if (status == CFOIL_EXIT_OK) {
-        bool loose = subject->route->terms.semantics == CFOIL_SEMANTICS_LOOSE;
+        enum cfoil_semantics semantics = subject->route->terms.semantics;
+        bool loose = semantics == CFOIL_SEMANTICS_LOOSE || semantics == CFOIL_SEMANTICS_WINDOW_KEY;
         status = say(results, count, loose, cfoil_flag(arguments, "--json"));
     }
     free(results[0].canonical);

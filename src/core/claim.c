@@ -37,6 +37,7 @@ static void write_first_claim(const struct step *step)
     draft->record.first_request_id = step->event->origin.first_request_id;
     draft->record.attempt = 1;
     draft->record.fence = 1;
+    cfoil_window_open(draft, &step->event->terms);
     cfoil_step_set_running(draft, step->event);
     cfoil_draft_after(draft, CFOIL_TIME_LIFE, 0);
     step->effect->verdict = CFOIL_VERDICT_EXECUTE;
@@ -50,6 +51,7 @@ static void write_takeover(const struct step *step)
     draft->record.fingerprint = step->event->origin.fingerprint;
     draft->record.attempt++;
     draft->record.fence++;
+    cfoil_window_take(draft, &step->event->terms, step->now_ms);
     cfoil_step_set_running(draft, step->event);
     step->effect->verdict = CFOIL_VERDICT_EXECUTE;
 }
@@ -125,19 +127,25 @@ static enum match match_of(const struct step *step)
     return same ? MATCH_SAME : MATCH_OTHER;
 }
 
-static const struct claim_row *claim_row_of(const struct step *step, enum match match)
+static const struct claim_row *claim_row_of(enum cfoil_state state, enum match match,
+                                            enum cfoil_in_doubt in_doubt)
 {
     for (size_t i = 0; i < sizeof(claim_rows) / sizeof(claim_rows[0]); i++) {
         const struct claim_row *row = &claim_rows[i];
-        if (row->state == step->state && (row->match == MATCH_ANY || row->match == match) &&
-            (row->in_doubt == CFOIL_IN_DOUBT_ANY ||
-             row->in_doubt == (int)step->event->terms.in_doubt)) {
+        if (row->state == state && (row->match == MATCH_ANY || row->match == match) &&
+            (row->in_doubt == CFOIL_IN_DOUBT_ANY || row->in_doubt == (int)in_doubt)) {
             return row;
         }
     }
     /* protocol.def has a row for every state, match and policy; the exhaustive test proves it. */
     assert(false);
     return NULL;
+}
+
+enum cfoil_wake cfoil_wake_of(enum cfoil_state state, enum cfoil_in_doubt in_doubt)
+{
+    return claim_row_of(state, MATCH_SAME, in_doubt)->change == CHANGE_KEEP ? CFOIL_WAKE_ALL
+                                                                            : CFOIL_WAKE_ONE;
 }
 
 /* The owner of a running claim asks again, because a reply was lost: it has what it asks for. */
@@ -155,7 +163,7 @@ static void claim_again(const struct step *step)
 void cfoil_step_claim(const struct step *step)
 {
     enum match match = match_of(step);
-    const struct claim_row *row = claim_row_of(step, match);
+    const struct claim_row *row = claim_row_of(step->state, match, step->event->terms.in_doubt);
 
     if (match == MATCH_SAME && cfoil_step_is_mine(step) &&
         step->record->state == CFOIL_STATE_PROCESSING) {

@@ -17,13 +17,17 @@ static void write_absent_ended(const struct step *step, enum cfoil_state outcome
 
     draft->record.attempt = origin->attempt != 0 ? origin->attempt : 1;
     draft->record.fence = origin->fence != 0 ? origin->fence : 1;
-    cfoil_step_set_ended(draft, step->event, outcome);
-    cfoil_draft_after(draft, CFOIL_TIME_SIGN_OF_LIFE, 0);
     if (origin->life_ms != 0) {
         cfoil_draft_at(draft, CFOIL_TIME_LIFE, origin->life_ms);
     } else {
         cfoil_draft_after(draft, CFOIL_TIME_LIFE, 0);
     }
+    /* What the engine ends was no request: it has to keep out a late cas, whatever the window. */
+    if (step->event->kind == CFOIL_EVENT_SETTLE) {
+        cfoil_window_open(draft, &step->event->terms);
+    }
+    cfoil_step_set_ended(draft, step->event, outcome);
+    cfoil_draft_after(draft, CFOIL_TIME_SIGN_OF_LIFE, 0);
 }
 
 /* R2: decided on a record whose owner is the caller's, lease over or not. */

@@ -85,6 +85,8 @@ struct cfoil_terms {
     int64_t trust_absent_after_ms;
     int64_t probe_lease_ms;
     int64_t retry_after_ms;
+    int64_t window_ms; /* WINDOW and WINDOW_KEY: how long a key counts; over 0 */
+    enum cfoil_anchor window_anchor;
 };
 
 /*
@@ -175,6 +177,14 @@ enum cfoil_state cfoil_record_effective(const struct cfoil_record *record, int64
  */
 void cfoil_step(const struct cfoil_record *record, int64_t now_ms, const struct cfoil_event *event,
                 struct cfoil_effect *effect);
+
+/*
+ * Who of those that wait for an execution's end is to claim again, seeing the record in this state, it
+ * being no longer executed: ALL where the record answers everybody alike, ONE where the first to come
+ * executes (or asks the backend) and the rest wait for that.
+ */
+enum cfoil_wake { CFOIL_WAKE_ONE, CFOIL_WAKE_ALL };
+enum cfoil_wake cfoil_wake_of(enum cfoil_state state, enum cfoil_in_doubt in_doubt);
 
 /*
  * Fills in the digests that `asked` lacks from a record of the same rules and the same rule-free digest,

@@ -63,6 +63,8 @@ static const struct field fields[] = {
     {19, false, VIEW(resource.type)},
     {20, false, VIEW(resource.id)},
     {21, false, VIEW(reason)},
+    {22, false, FIELD_U64, AT(window_ms), 8},
+    {23, false, FIELD_ENUM, AT(window_anchor), 2},
 };
 
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))

@@ -88,6 +88,9 @@ enum cfoil_time_form {
     CFOIL_TIME_FORM_COUNT
 };
 
+/* Where a window ends: so long after its first request, or at the next multiple of its length. */
+enum cfoil_anchor { CFOIL_ANCHOR_FIRST, CFOIL_ANCHOR_CLOCK, CFOIL_ANCHOR_COUNT };
+
 /*
  * rules names the fingerprint rules that made request_hash; records made under other rules are
  * compared by raw_hash (method, path, query, raw body: rule-free). target_hash covers method and
@@ -131,6 +134,8 @@ struct cfoil_record {
     struct cfoil_bytes reason;          /* an operator's words */
     uint8_t target[CFOIL_DIGEST_BYTES]; /* alias and guard: the primary's id */
     int64_t target_life_ms;             /* alias: the primary's life it was bound to */
+    int64_t window_ms;                  /* claimed under `semantics: window`; else 0 */
+    enum cfoil_anchor window_anchor;
 };
 
 struct cfoil_draft {

@@ -66,6 +66,7 @@ struct cfoil_engine_stats {
     uint64_t renewed;
     uint64_t renew_refused;
     uint64_t withdrawn;
+    uint64_t looked;
 };
 
 /* Errors: NO_MEMORY. */
@@ -215,5 +216,25 @@ CFOIL_MUST_CHECK enum cfoil_error cfoil_operate(struct cfoil_engine *engine,
                                                 const uint8_t id[CFOIL_ID_BYTES],
                                                 const struct cfoil_event *event,
                                                 cfoil_operate_done done, void *context);
+
+/*
+ * What a record looks like to somebody who waits for its end. error OK: state counts, and running says
+ * whether an owner executes or a prober asks, by the store's clock. An alias is followed to its primary.
+ */
+struct cfoil_glance {
+    enum cfoil_error error;
+    enum cfoil_state state; /* effective */
+    bool running;
+};
+
+/*
+ * One look-up that claims nothing, needs no fingerprint and copies no snapshot. *ready: *glance stands
+ * and done is not called; else done is called once, unless the engine is freed before. Error: NO_MEMORY.
+ */
+typedef void (*cfoil_glance_done)(void *context, const struct cfoil_glance *glance);
+CFOIL_MUST_CHECK enum cfoil_error cfoil_look(struct cfoil_engine *engine,
+                                             const uint8_t id[CFOIL_ID_BYTES],
+                                             cfoil_glance_done done, void *context,
+                                             struct cfoil_glance *glance, bool *ready);
 
 #endif

@@ -145,10 +145,12 @@ ngx_int_t
 ngx_http_counterfoil_answer(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx, enum cfoil_answer answer)
 {
-    ngx_int_t   rc;
-    ngx_buf_t  *b;
+    ngx_int_t    rc;
+    ngx_buf_t   *b;
+    ngx_uint_t   status;
 
     ctx->state = NGX_HTTP_COUNTERFOIL_ANSWERED;
+    status = 0;
 
     /* an answer before the body was read keeps the connection in step */
 
@@ -157,7 +159,13 @@ ngx_http_counterfoil_answer(ngx_http_request_t *r,
         return rc;
     }
 
-    b = ngx_http_counterfoil_answer_build(r, ctx, answer, 0);
+    if (answer == CFOIL_ANSWER_PENDING
+        && ngx_http_counterfoil_accept(r, ctx, &status) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    b = ngx_http_counterfoil_answer_build(r, ctx, answer, status);
     if (b == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }

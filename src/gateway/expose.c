@@ -35,7 +35,7 @@ ngx_http_counterfoil_has_origin(ngx_http_request_t *r)
 }
 
 
-/* A Retry-After is ours in an answer of our own only; the backend's is the backend's to expose. */
+/* These two are ours in an answer of our own only; the backend's are the backend's to expose. */
 static ngx_flag_t
 ngx_http_counterfoil_is_exposed(ngx_http_counterfoil_ctx_t *ctx,
     ngx_table_elt_t *h)
@@ -53,7 +53,8 @@ ngx_http_counterfoil_is_exposed(ngx_http_counterfoil_ctx_t *ctx,
     }
 
     return ctx->answer != CFOIL_ANSWER_NONE
-           && ngx_http_counterfoil_header_is(h, "Retry-After");
+           && (ngx_http_counterfoil_header_is(h, "Retry-After")
+               || ngx_http_counterfoil_header_is(h, "Location"));
 }
 
 

@@ -9,6 +9,7 @@
  *   BODY      the body is read and fingerprinted
  *   BEGIN     the engine is asked, the request is suspended
  *   DECIDED   the verdict stands: PROBE asks the backend and comes back here,
+ *     |         WAIT stays for the first one's end and goes back to BEGIN,
  *     |         any other but EXECUTE is ANSWERED by us
  *     v
  *   FORWARD   the content handler runs, guarded; the filters capture its response:
@@ -46,6 +47,11 @@
 #define NGX_HTTP_COUNTERFOIL_ENTROPY_BYTES   4096
 #define NGX_HTTP_COUNTERFOIL_REQUEST_ID      16
 #define NGX_HTTP_COUNTERFOIL_SETTLE_EXIT_MS  30000
+#define NGX_HTTP_COUNTERFOIL_WAITERS_MAX     4096
+#define NGX_HTTP_COUNTERFOIL_KEY_WAITERS_MAX 1024
+#define NGX_HTTP_COUNTERFOIL_LOOK_MS         50    /* between looks at a key */
+#define NGX_HTTP_COUNTERFOIL_WAKE_MAX        32    /* in one turn of the loop */
+#define NGX_HTTP_COUNTERFOIL_WAIT_BUCKETS    1024
 
 /*
  * The bit in r->buffered that says a response is held. It is the image filter's, which stands
@@ -61,6 +67,8 @@ typedef struct {
     ngx_str_t             secret_file;
     ngx_msec_t            settle_wait;
     ngx_msec_t            settle_exit_max;
+    ngx_int_t             waiters_max;      /* of one worker */
+    ngx_int_t             key_waiters_max;  /* of one key in it */
 
     /* where the request id is among nginx's variables */
     ngx_int_t             request_id;
@@ -113,6 +121,10 @@ typedef struct {
 
     ngx_event_t                  flush;
     ngx_event_t                  timer;
+    /* who waits for whose end: keys by their ids, and all waiters */
+    ngx_queue_t                  awaited[NGX_HTTP_COUNTERFOIL_WAIT_BUCKETS];
+    ngx_int_t                    waiters;
+
     ngx_msec_t                   exit_max;
     ngx_msec_t                   exiting_since;
     ngx_flag_t                   closing;
@@ -135,6 +147,7 @@ typedef enum {
     NGX_HTTP_COUNTERFOIL_BODY,
     NGX_HTTP_COUNTERFOIL_BEGIN,
     NGX_HTTP_COUNTERFOIL_DECIDED,
+    NGX_HTTP_COUNTERFOIL_WAIT,
     NGX_HTTP_COUNTERFOIL_PROBE,
     NGX_HTTP_COUNTERFOIL_FORWARD,
     NGX_HTTP_COUNTERFOIL_ANSWERED,
@@ -173,6 +186,18 @@ typedef struct {
 
 
 typedef struct ngx_http_counterfoil_dry_s  ngx_http_counterfoil_dry_t;
+
+
+/* A key whose end is waited for in this worker: its waiters share one look at a time. */
+typedef struct {
+    uint8_t                       id[CFOIL_ID_BYTES];
+    ngx_queue_t                   link;      /* in its bucket */
+    ngx_queue_t                   waiters;
+    ngx_int_t                     count;
+    ngx_int_t                     to_wake;   /* of them, in steps */
+    ngx_event_t                   poll;
+    unsigned                      looking:1;
+} ngx_http_counterfoil_awaited_t;
 
 
 typedef struct {
@@ -222,9 +247,16 @@ typedef struct {
 
     ngx_uint_t                    method;   /* as claimed; nginx may change it */
 
-    ngx_event_t                   wait;     /* for a store that does not answer a begin */
+    ngx_event_t                   wait;     /* for a begin, or another's end */
+
+    ngx_http_counterfoil_awaited_t *awaited;
+    ngx_queue_t                   waiter;       /* its waiters, or those being woken */
+    ngx_msec_t                    wait_until;
+    enum cfoil_state              outcome;
 
     unsigned                      blocked:1;        /* r->main->blocked is ours */
+    unsigned                      waited:1;         /* wait_until stands */
+    unsigned                      woken:1;          /* in the queue of those */
     unsigned                      body_differs:1;
     unsigned                      unprotected:1;    /* let through without the store */
     unsigned                      ended:1;          /* exchange stands */
@@ -273,6 +305,21 @@ void ngx_http_counterfoil_take_result(ngx_http_counterfoil_ctx_t *ctx,
 void ngx_http_counterfoil_suspend(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx);
 void ngx_http_counterfoil_decided(void *data, struct cfoil_claim *claim);
+
+void ngx_http_counterfoil_resume(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
+void ngx_http_counterfoil_wait_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_counterfoil_begin(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
+void ngx_http_counterfoil_bound_begin(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
+
+/* wait.c: duplicates that wait for the first one's end. wait: NGX_DECLINED where it must not */
+void ngx_http_counterfoil_wait_init(ngx_http_counterfoil_worker_t *w);
+ngx_int_t ngx_http_counterfoil_wait(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx);
+void ngx_http_counterfoil_wait_leave(ngx_http_counterfoil_ctx_t *ctx);
+void ngx_http_counterfoil_wait_settled(ngx_http_counterfoil_ctx_t *ctx);
 
 /* tenant.c: fills in tenant and class; NGX_ABORT: it is not clear which one is meant */
 ngx_int_t ngx_http_counterfoil_tenant(ngx_http_request_t *r,
@@ -345,6 +392,10 @@ ngx_int_t ngx_http_counterfoil_answer(ngx_http_request_t *r,
 /* Sends head and body from a phase handler; the handler returns what this returns. */
 ngx_int_t ngx_http_counterfoil_respond(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx, ngx_buf_t *b);
+
+/* pending.c: where a duplicate is told to look. status: 202, or as it was */
+ngx_int_t ngx_http_counterfoil_accept(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx, ngx_uint_t *status);
 
 /* replay.c */
 void ngx_http_counterfoil_status_line(ngx_http_request_t *r);

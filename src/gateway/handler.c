@@ -74,7 +74,7 @@ ngx_http_counterfoil_create_ctx(ngx_http_request_t *r)
 
 
 /* While the engine works nothing but the engine moves the request. */
-static void
+void
 ngx_http_counterfoil_wait_handler(ngx_http_request_t *r)
 {
     ngx_log_debug0(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
@@ -98,7 +98,7 @@ ngx_http_counterfoil_suspend(ngx_http_request_t *r,
 }
 
 
-static void
+void
 ngx_http_counterfoil_resume(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx)
 {
@@ -203,6 +203,14 @@ ngx_http_counterfoil_decided(void *data, struct cfoil_claim *claim)
 }
 
 
+/* Without the store, under `open`: not who has waited, and so is known to be a second one. */
+static ngx_flag_t
+ngx_http_counterfoil_may_pass(ngx_http_counterfoil_ctx_t *ctx)
+{
+    return ctx->route->store_open && !ctx->waited;
+}
+
+
 /*
  * The store has not answered a begin for as long as a settle may take. Under `closed` the client
  * is told so, and the engine ends the claim as FAILED should it still be applied, for nothing was
@@ -219,7 +227,7 @@ ngx_http_counterfoil_begin_timeout(ngx_event_t *ev)
                   "counterfoil: route \"%s\": the store does not answer",
                   ctx->route->name);
 
-    if (!ctx->route->store_open) {
+    if (!ngx_http_counterfoil_may_pass(ctx)) {
         cfoil_claim_free(ctx->claim, CFOIL_STATE_FAILED, CFOIL_CAUSE_NONE);
         ctx->claim = NULL;
 
@@ -233,7 +241,7 @@ ngx_http_counterfoil_begin_timeout(ngx_event_t *ev)
 }
 
 
-static void
+void
 ngx_http_counterfoil_bound_begin(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx)
 {
@@ -250,7 +258,7 @@ ngx_http_counterfoil_bound_begin(ngx_http_request_t *r,
 
 
 /* NGX_AGAIN: the engine will call back. NGX_OK: it is decided. */
-static ngx_int_t
+ngx_int_t
 ngx_http_counterfoil_begin(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx)
 {
@@ -364,6 +372,7 @@ ngx_http_counterfoil_handler(ngx_http_request_t *r)
 
     case NGX_HTTP_COUNTERFOIL_BODY:
     case NGX_HTTP_COUNTERFOIL_BEGIN:
+    case NGX_HTTP_COUNTERFOIL_WAIT:
     case NGX_HTTP_COUNTERFOIL_PROBE:
         break;
     }
@@ -521,7 +530,7 @@ ngx_http_counterfoil_without_store(ngx_http_request_t *r,
         return ngx_http_counterfoil_answer(r, ctx, CFOIL_ANSWER_KEY_INVALID);
     }
 
-    if (!ctx->route->store_open) {
+    if (!ngx_http_counterfoil_may_pass(ctx)) {
         return ngx_http_counterfoil_answer(r, ctx,
                                            CFOIL_ANSWER_STORE_UNAVAILABLE);
     }
@@ -536,6 +545,8 @@ static ngx_int_t
 ngx_http_counterfoil_decide(ngx_http_request_t *r,
     ngx_http_counterfoil_ctx_t *ctx)
 {
+    ngx_int_t  rc;
+
     ngx_http_counterfoil_log_verdict(r, ctx);
 
     if (ctx->error != CFOIL_OK) {
@@ -552,6 +563,13 @@ ngx_http_counterfoil_decide(ngx_http_request_t *r,
 
     if (ctx->verdict == CFOIL_VERDICT_PROBE && ctx->probe == NULL) {
         return ngx_http_counterfoil_probe(r, ctx);
+    }
+
+    if (ctx->verdict == CFOIL_VERDICT_IN_PROGRESS) {
+        rc = ngx_http_counterfoil_wait(r, ctx);
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
     }
 
     return ngx_http_counterfoil_answer(r, ctx,

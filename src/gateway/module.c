@@ -62,6 +62,20 @@ static ngx_command_t  ngx_http_counterfoil_commands[] = {
       offsetof(ngx_http_counterfoil_main_conf_t, settle_exit_max),
       NULL },
 
+    { ngx_string("counterfoil_waiters_max"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_num_slot,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      offsetof(ngx_http_counterfoil_main_conf_t, waiters_max),
+      NULL },
+
+    { ngx_string("counterfoil_key_waiters_max"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_num_slot,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      offsetof(ngx_http_counterfoil_main_conf_t, key_waiters_max),
+      NULL },
+
     { ngx_string("counterfoil"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
       ngx_http_counterfoil_set_enable,
@@ -130,6 +144,8 @@ ngx_http_counterfoil_create_main_conf(ngx_conf_t *cf)
 
     mcf->settle_wait = NGX_CONF_UNSET_MSEC;
     mcf->settle_exit_max = NGX_CONF_UNSET_MSEC;
+    mcf->waiters_max = NGX_CONF_UNSET;
+    mcf->key_waiters_max = NGX_CONF_UNSET;
 
     return mcf;
 }
@@ -167,6 +183,9 @@ ngx_http_counterfoil_init_main_conf(ngx_conf_t *cf, void *conf)
     ngx_conf_init_msec_value(mcf->settle_wait, CFOIL_SETTLE_WAIT_MS);
     ngx_conf_init_msec_value(mcf->settle_exit_max,
                              NGX_HTTP_COUNTERFOIL_SETTLE_EXIT_MS);
+    ngx_conf_init_value(mcf->waiters_max, NGX_HTTP_COUNTERFOIL_WAITERS_MAX);
+    ngx_conf_init_value(mcf->key_waiters_max,
+                        NGX_HTTP_COUNTERFOIL_KEY_WAITERS_MAX);
 
     mcf->request_id = ngx_http_get_variable_index(cf, &name);
     if (mcf->request_id == NGX_ERROR) {

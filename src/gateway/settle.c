@@ -76,6 +76,7 @@ ngx_http_counterfoil_submit(ngx_http_counterfoil_ctx_t *ctx,
 
     if (error == CFOIL_OK) {
         ctx->settled = 1;
+        ctx->outcome = ending->outcome;
     }
 
     ngx_http_counterfoil_schedule();
@@ -151,6 +152,8 @@ ngx_http_counterfoil_settled(void *data, struct cfoil_claim *claim,
     r->aio = 0;
     r->buffered &= ~NGX_HTTP_COUNTERFOIL_BUFFERED;
 
+    ngx_http_counterfoil_wait_settled(ctx);
+
     r->write_event_handler(r);
 
     ngx_http_run_posted_requests(c);
@@ -171,6 +174,7 @@ ngx_http_counterfoil_settled_background(void *data, struct cfoil_claim *claim,
     ctx->settle_status = status;
 
     ngx_http_counterfoil_log_settled(ctx);
+    ngx_http_counterfoil_wait_settled(ctx);
 }
 
 
@@ -311,6 +315,8 @@ ngx_http_counterfoil_release(ngx_http_counterfoil_ctx_t *ctx)
     if (ctx->wait.timer_set) {
         ngx_del_timer(&ctx->wait);
     }
+
+    ngx_http_counterfoil_wait_leave(ctx);
 
     if (ctx->dry) {
         ngx_http_counterfoil_dry_over(ctx->request, ctx);

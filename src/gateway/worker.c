@@ -251,6 +251,8 @@ ngx_http_counterfoil_init_process(ngx_cycle_t *cycle)
         return NGX_ERROR;
     }
 
+    ngx_http_counterfoil_wait_init(w);
+
     w->exit_max = mcf->settle_exit_max;
     w->flush.handler = ngx_http_counterfoil_flush_handler;
     w->flush.data = w;
@@ -302,13 +304,14 @@ ngx_http_counterfoil_log_stats(ngx_cycle_t *cycle,
                   "counterfoil: engine begun=%uL execute=%uL replay=%uL"
                   " in_progress=%uL mismatch=%uL begin_failed=%uL settled=%uL"
                   " settle_refused=%uL settle_background=%uL renewed=%uL"
-                  " withdrawn=%uL",
+                  " withdrawn=%uL looked=%uL",
                   engine.begun, engine.verdicts[CFOIL_VERDICT_EXECUTE],
                   engine.verdicts[CFOIL_VERDICT_REPLAY],
                   engine.verdicts[CFOIL_VERDICT_IN_PROGRESS],
                   engine.verdicts[CFOIL_VERDICT_MISMATCH], engine.begin_failed,
                   engine.settled, engine.settle_refused,
-                  engine.settle_background, engine.renewed, engine.withdrawn);
+                  engine.settle_background, engine.renewed, engine.withdrawn,
+                  engine.looked);
 }
 
 

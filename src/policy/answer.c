@@ -77,6 +77,8 @@ static void put_resource(struct writer *writer, const struct cfoil_resource *res
 static const char *title(uint16_t status)
 {
     switch (status) {
+    case 202:
+        return "Accepted";
     case 400:
         return "Bad Request";
     case 409:

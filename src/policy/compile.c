@@ -135,7 +135,9 @@ static void compile_terms(struct cfoil_compile *compile, struct cfoil_route *rou
                               ? CFOIL_IN_DOUBT_PROBE
                               : (enum cfoil_in_doubt)in_doubt->number;
     }
-    check_times(compile, terms);
+    if (terms->semantics != CFOIL_SEMANTICS_WINDOW) {
+        check_times(compile, terms); /* what has not ended outlives its window */
+    }
 }
 
 static void check_match(struct cfoil_compile *compile)
@@ -175,9 +177,11 @@ enum cfoil_error cfoil_route_compile(struct cfoil_compile *compile, const struct
     cfoil_tenant_compile(compile, route);
     compile_key(compile, route);
     compile_terms(compile, route);
+    cfoil_window_compile(compile, route);
     cfoil_outcome_compile(compile, route);
     cfoil_probe_compile(compile, route);
     cfoil_resource_compile(compile, route);
+    cfoil_pending_compile(compile, route);
 
     enum cfoil_error error = cfoil_messages_compile(compile, route);
     if (error == CFOIL_OK) {

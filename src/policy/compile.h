@@ -40,7 +40,13 @@ CFOIL_MUST_CHECK enum cfoil_error cfoil_redact_compile(struct cfoil_compile *com
 void cfoil_resource_compile(struct cfoil_compile *compile, struct cfoil_route *route);
 CFOIL_MUST_CHECK enum cfoil_error cfoil_messages_compile(struct cfoil_compile *compile,
                                                          struct cfoil_route *route);
+void cfoil_window_compile(struct cfoil_compile *compile, struct cfoil_route *route);
+void cfoil_pending_compile(struct cfoil_compile *compile, struct cfoil_route *route);
 void cfoil_probe_compile(struct cfoil_compile *compile, struct cfoil_route *route);
+
+/* Checks the {names} in a path's template against the route's patterns; `field` is what messages say. */
+void cfoil_places_check(struct cfoil_compile *compile, const struct cfoil_node *blame,
+                        const char *field, const char *path);
 
 /* The node to blame for a field: the one that sets it, else the route. */
 const struct cfoil_node *cfoil_blame(const struct cfoil_compile *compile, enum cfoil_field field);

@@ -98,8 +98,8 @@ static bool any_has(const struct cfoil_node *match, struct cfoil_bytes name)
     return false;
 }
 
-static void check_places(struct cfoil_compile *compile, const struct cfoil_node *probe,
-                         const char *path)
+void cfoil_places_check(struct cfoil_compile *compile, const struct cfoil_node *blame,
+                        const char *field, const char *path)
 {
     const struct cfoil_node *match = compile->merged.at[CFOIL_FIELD_MATCH];
     if (match == NULL) {
@@ -112,15 +112,16 @@ static void check_places(struct cfoil_compile *compile, const struct cfoil_node 
     while (cfoil_placeholder_next(cfoil_bytes_text(path), &offset, &before, &name)) {
         bool is_key = cfoil_bytes_equal(name, key);
         if (is_key && any_has(match, key)) {
-            cfoil_problem_add(compile->problems, probe->line, probe->column,
-                              "in_doubt.probe: {key} is the idempotency key, but `match` has a "
-                              "parameter {key} too; give that another name");
+            cfoil_problem_add(compile->problems, blame->line, blame->column,
+                              "%s: {key} is the idempotency key, but `match` has a "
+                              "parameter {key} too; give that another name",
+                              field);
         }
         if (!is_key && !all_have(match, name)) {
-            cfoil_problem_add(compile->problems, probe->line, probe->column,
-                              "in_doubt.probe: {%.*s} is not a parameter of every pattern in "
+            cfoil_problem_add(compile->problems, blame->line, blame->column,
+                              "%s: {%.*s} is not a parameter of every pattern in "
                               "`match`; use {key} or a parameter all of them have",
-                              (int)name.len, (const char *)name.data);
+                              field, (int)name.len, (const char *)name.data);
         }
     }
 }
@@ -140,7 +141,7 @@ void cfoil_probe_compile(struct cfoil_compile *compile, struct cfoil_route *rout
     }
     route->probe.method = "GET";
     route->probe.path = probe->text + 4;
-    check_places(compile, probe, route->probe.path);
+    cfoil_places_check(compile, probe, "in_doubt.probe", route->probe.path);
 }
 
 /* The texts of a list as an array; an absent list is an empty one. */

@@ -49,6 +49,12 @@ void cfoil_merge_value(struct cfoil_merged *merged, enum cfoil_field field,
         merged->at[CFOIL_FIELD_RETENTION_DELAY_BOUND] = NULL;
         merged->at[CFOIL_FIELD_RETENTION_OBSERVATION] = NULL;
     }
+    if (field == CFOIL_FIELD_PENDING_WAIT) {
+        merged->at[CFOIL_FIELD_PENDING_ACCEPT] = NULL;
+    }
+    if (field == CFOIL_FIELD_PENDING_ACCEPT) {
+        merged->at[CFOIL_FIELD_PENDING_WAIT] = NULL;
+    }
 }
 
 void cfoil_merge_layer(struct cfoil_merged *merged, const struct cfoil_node *mapping)

@@ -80,7 +80,7 @@ struct cfoil_route {
     enum cfoil_statuses statuses; /* of our own answers */
     enum cfoil_answers answers;
 
-    const struct cfoil_pattern *const *patterns; /* opaque; for cfoil_probe_path */
+    const struct cfoil_pattern *const *patterns; /* opaque; for the paths below */
     size_t pattern_count;
 
     struct cfoil_tenant_rule tenant;
@@ -97,6 +97,9 @@ struct cfoil_route {
     struct cfoil_resource_rule resource;
 
     struct cfoil_probe_rule probe; /* where terms.in_doubt is PROBE */
+
+    int64_t wait_ms;         /* while_pending: wait; 0: the pending answer at once */
+    const char *accept_path; /* while_pending: accept; a template like a probe's, else NULL */
 
     size_t snapshot_body_bytes_max;
     struct cfoil_rules *redact; /* what cfoil_redactor_read cuts out of a body; NULL: nothing */
@@ -166,6 +169,11 @@ const struct cfoil_route *cfoil_policy_match(const struct cfoil_policy *policy,
 size_t cfoil_probe_path(const struct cfoil_route *route, struct cfoil_bytes method,
                         struct cfoil_bytes path, struct cfoil_bytes key, char *out,
                         size_t out_bytes);
+
+/* The same for `while_pending: {accept: ...}`: where a duplicate is told to look. */
+size_t cfoil_accept_path(const struct cfoil_route *route, struct cfoil_bytes method,
+                         struct cfoil_bytes path, struct cfoil_bytes key, char *out,
+                         size_t out_bytes);
 
 /*
  * What stands in the path for a parameter of the route's pattern that a request matched; {NULL, 0} if it

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The concrete path of a probe, and what stands in the path of a request. See policy.h. */
+/* The concrete paths of a probe and of a place to look, and what stands in the path of a request. See policy.h. */
 #include "policy/pattern.h"
 #include "policy/percent.h"
 #include "policy/policy.h"
@@ -53,27 +53,49 @@ static const struct cfoil_pattern *matched(const struct cfoil_route *route,
     return NULL;
 }
 
-size_t cfoil_probe_path(const struct cfoil_route *route, struct cfoil_bytes method,
-                        struct cfoil_bytes path, struct cfoil_bytes key, char *out,
-                        size_t out_bytes)
+/* What a request has to fill a template with. */
+struct filling {
+    const struct cfoil_pattern *pattern; /* NULL: it matches none */
+    struct cfoil_bytes path;
+    struct cfoil_bytes key;
+};
+
+static size_t fill(const char *text, const struct filling *filling, char *out, size_t out_bytes)
 {
-    const struct cfoil_pattern *pattern = matched(route, method, path);
-    if (route->probe.path == NULL || pattern == NULL) {
+    if (text == NULL || filling->pattern == NULL) {
         return 0;
     }
 
     struct writer writer = {out, out_bytes, 0, false};
-    struct cfoil_bytes template = cfoil_bytes_text(route->probe.path);
+    struct cfoil_bytes template = cfoil_bytes_text(text);
     struct cfoil_bytes before;
     struct cfoil_bytes name;
     size_t offset = 0;
     while (cfoil_placeholder_next(template, &offset, &before, &name)) {
         put_raw(&writer, before);
         bool is_key = cfoil_bytes_equal(name, cfoil_bytes_text("key"));
-        put_encoded(&writer, is_key ? key : cfoil_pattern_parameter(pattern, path, name));
+        put_encoded(&writer, is_key
+                                 ? filling->key
+                                 : cfoil_pattern_parameter(filling->pattern, filling->path, name));
     }
     put_raw(&writer, before);
     return writer.full ? 0 : writer.len;
+}
+
+size_t cfoil_probe_path(const struct cfoil_route *route, struct cfoil_bytes method,
+                        struct cfoil_bytes path, struct cfoil_bytes key, char *out,
+                        size_t out_bytes)
+{
+    struct filling filling = {matched(route, method, path), path, key};
+    return fill(route->probe.path, &filling, out, out_bytes);
+}
+
+size_t cfoil_accept_path(const struct cfoil_route *route, struct cfoil_bytes method,
+                         struct cfoil_bytes path, struct cfoil_bytes key, char *out,
+                         size_t out_bytes)
+{
+    struct filling filling = {matched(route, method, path), path, key};
+    return fill(route->accept_path, &filling, out, out_bytes);
 }
 
 struct cfoil_bytes cfoil_route_parameter(const struct cfoil_route *route, struct cfoil_bytes method,

@@ -123,6 +123,9 @@ static bool path_valid(const char *path, char *why)
         return say(why, "`%.60s` is not a path; it begins with /, as in /orders/by-key/{key}",
                    path);
     }
+    if (path[1] == '/') {
+        return say(why, "`%.60s` begins with a host, not with a path; write one / only", path);
+    }
     for (const char *at = path; *at != '\0'; at++) {
         if (*at <= 0x20 || *at == 0x7F || strchr("#\"<>\\^`|", *at) != NULL) {
             return say(why, "`%.60s` has a character no URL has; percent-encode it", path);

@@ -66,5 +66,7 @@ const char *record_difference(const struct cfoil_record *a, const struct cfoil_r
     if (memcmp(a->target, b->target, CFOIL_DIGEST_BYTES) != 0 ||
         a->target_life_ms != b->target_life_ms)
         return "target";
+    if (a->window_ms != b->window_ms || a->window_anchor != b->window_anchor)
+        return "window";
     return NULL;
 }

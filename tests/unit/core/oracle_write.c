@@ -21,6 +21,33 @@ static const struct oracle_durations durations[CASE_TERMS_COUNT] = {
     [TERMS_TIGHT] = {30000, 30000, 30000, 20000, 20000, 500, 20000, 10000},
 };
 
+/* The design's words: what has not ended stays; here for as long as any retention may be. */
+#define STAYS_MS INT64_C(315360000000) /* 3650 days */
+
+struct oracle_window {
+    int64_t length_ms;
+    enum cfoil_anchor anchor;
+    int64_t end_of_resumed_ms; /* of a life that began at TABLE_NOW - 7000000 */
+};
+
+/* 1699993000000 is a multiple of 20000: its window by the clock ends 20000 later, not at once. */
+static const struct oracle_window windows[CASE_TERMS_COUNT] = {
+    [TERMS_USUAL] = {600000, CFOIL_ANCHOR_FIRST, INT64_C(1699993600000)},
+    [TERMS_TIGHT] = {20000, CFOIL_ANCHOR_CLOCK, INT64_C(1699993020000)},
+};
+
+/* When the record's own window ends; 1700006400000 is midnight of 15 November 2023. */
+static const int64_t window_ends[CASE_WINDOW_COUNT] = {
+    [WINDOW_OPEN] = TABLE_NOW + 1,
+    [WINDOW_OVER] = TABLE_NOW,
+    [WINDOW_CLOCK_OPEN] = INT64_C(1700006400000),
+};
+
+static bool asks_for_window(const struct table_case *c)
+{
+    return c->semantics == CFOIL_SEMANTICS_WINDOW || c->semantics == CFOIL_SEMANTICS_WINDOW_KEY;
+}
+
 static void set_time(struct oracle_expected *out, enum cfoil_time time, enum cfoil_time_form form,
                      int64_t value_ms)
 {
@@ -84,6 +111,32 @@ static void clear_result(struct oracle_expected *out)
     memset(&next->reason, 0, sizeof(next->reason));
 }
 
+static void stays(struct oracle_expected *out)
+{
+    after(out, CFOIL_TIME_REPLAY_UNTIL, STAYS_MS);
+    after(out, CFOIL_TIME_GONE_AT, STAYS_MS);
+}
+
+static void open_window(const struct table_case *c, struct oracle_expected *out)
+{
+    out->next.record.window_ms = windows[c->terms].length_ms;
+    out->next.record.window_anchor = windows[c->terms].anchor;
+}
+
+/* The window of the next claim: the reader's policy opens one, unless an open one goes on. */
+static void take_window(const struct table_case *c, struct oracle_expected *out)
+{
+    if (!asks_for_window(c)) {
+        out->next.record.window_ms = 0;
+        out->next.record.window_anchor = CFOIL_ANCHOR_FIRST;
+        return;
+    }
+    if (c->window == WINDOW_OPEN || c->window == WINDOW_CLOCK_OPEN)
+        return;
+    open_window(c, out);
+    after(out, CFOIL_TIME_LIFE, 0);
+}
+
 static void leased_times(const struct table_case *c, struct oracle_expected *out)
 {
     const struct oracle_durations *d = &durations[c->terms];
@@ -92,6 +145,8 @@ static void leased_times(const struct table_case *c, struct oracle_expected *out
     after(out, CFOIL_TIME_LEASE_UNTIL, d->lease);
     after(out, CFOIL_TIME_REPLAY_UNTIL, d->unsettled_replay);
     after(out, CFOIL_TIME_GONE_AT, d->unsettled_gone);
+    if (out->next.record.window_ms > 0)
+        stays(out);
     unset(out, CFOIL_TIME_IN_DOUBT_SINCE);
 }
 
@@ -100,6 +155,8 @@ void oracle_write_first_claim(const struct table_case *c, const struct cfoil_rec
 {
     start_from_origin(event, out);
     out->next.record.state = CFOIL_STATE_PROCESSING;
+    if (asks_for_window(c))
+        open_window(c, out);
     leased_times(c, out);
     if (record == NULL)
         return;
@@ -123,6 +180,7 @@ void oracle_write_take(const struct table_case *c, const struct cfoil_record *re
     memcpy(next->owner, event->owner, CFOIL_OWNER_BYTES);
     clear_mark(out);
     clear_result(out);
+    take_window(c, out);
     leased_times(c, out);
 }
 
@@ -182,6 +240,31 @@ void oracle_write_issue(const struct table_case *c, const struct cfoil_event *ev
     out->open |= ORACLE_OPEN_SIGN_OF_LIFE;
 }
 
+/* The window is the retention; it ends with its record unless the outcome is in doubt. */
+static void end_with_window(const struct table_case *c, enum cfoil_state outcome,
+                            struct oracle_expected *out)
+{
+    static const enum cfoil_time ends[] = {CFOIL_TIME_REPLAY_UNTIL, CFOIL_TIME_GONE_AT};
+    unsigned i;
+
+    if (out->next.record.window_ms == 0)
+        return;
+    if (outcome == CFOIL_STATE_IN_DOUBT) {
+        stays(out);
+        return;
+    }
+    for (i = 0; i < 2; i++) {
+        if (!out->expect_absent)
+            set_time(out, ends[i], CFOIL_TIME_AT, window_ends[c->window]);
+        else if (c->resumed)
+            set_time(out, ends[i], CFOIL_TIME_AT, windows[c->terms].end_of_resumed_ms);
+        else
+            set_time(out, ends[i],
+                     c->terms == TERMS_TIGHT ? CFOIL_TIME_NEXT_MULTIPLE : CFOIL_TIME_AFTER,
+                     windows[c->terms].length_ms);
+    }
+}
+
 static void settled_times(const struct table_case *c, enum cfoil_state outcome,
                           struct oracle_expected *out)
 {
@@ -191,6 +274,7 @@ static void settled_times(const struct table_case *c, enum cfoil_state outcome,
     unset(out, CFOIL_TIME_LEASE_UNTIL);
     after(out, CFOIL_TIME_REPLAY_UNTIL, failed ? d->failed : d->settled_replay);
     after(out, CFOIL_TIME_GONE_AT, failed ? d->failed : d->settled_gone);
+    end_with_window(c, outcome, out);
     if (outcome != CFOIL_STATE_IN_DOUBT) {
         unset(out, CFOIL_TIME_IN_DOUBT_SINCE);
         return;
@@ -210,6 +294,9 @@ void oracle_write_settled(const struct table_case *c, const struct cfoil_record 
         start_from_record(record, out);
     } else {
         start_from_origin(event, out);
+        /* What the engine ends (R12, guard) was no request: no window opens with it. */
+        if (event->kind == CFOIL_EVENT_SETTLE && asks_for_window(c))
+            open_window(c, out);
         if (outcome != CFOIL_STATE_IN_DOUBT)
             out->open |= ORACLE_OPEN_SIGN_OF_LIFE;
         if (c->resumed) {

@@ -106,6 +106,10 @@ void random_draft(struct random_source *source, struct cfoil_draft *draft)
     record->resource.type = random_bytes(source, 0, 20);
     record->resource.id = random_bytes(source, 0, 20);
     record->reason = random_bytes(source, 0, 30);
+    if (random_below(source, 2) != 0) {
+        record->window_ms = 1 + (int64_t)random_below(source, 1 << 30);
+        record->window_anchor = (enum cfoil_anchor)random_below(source, CFOIL_ANCHOR_COUNT);
+    }
     if (record->form == CFOIL_FORM_RECORD)
         return;
     random_fill(source, record->target, CFOIL_DIGEST_BYTES);

@@ -24,6 +24,7 @@ static const char *const asked_names[] = {"same",
 static const char *const time_names[] = {"lease far", "lease near",   "at lease", "after lease",
                                          "at replay", "after replay", "at gone",  "after gone"};
 static const char *const trust_names[] = {"older", "stale", "far", "near", "now", "past"};
+static const char *const window_names[] = {"none", "open", "over", "clock, open"};
 static const char *const lost_names[] = {"absent", "this", "other"};
 
 struct cfoil_terms table_case_terms(const struct table_case *c)
@@ -36,13 +37,17 @@ struct cfoil_terms table_case_terms(const struct table_case *c)
                                 .failed_ms = 600000,
                                 .trust_absent_after_ms = 60000,
                                 .probe_lease_ms = 10000,
-                                .retry_after_ms = 2000};
+                                .retry_after_ms = 2000,
+                                .window_ms = 600000,
+                                .window_anchor = CFOIL_ANCHOR_FIRST};
     struct cfoil_terms tight = usual;
 
     tight.ttl_ms = 20000;
     tight.tombstone_ms = 0;
     tight.failed_ms = 500;
     tight.retry_after_ms = 0;
+    tight.window_ms = 20000;
+    tight.window_anchor = CFOIL_ANCHOR_CLOCK;
     return c->terms == TERMS_USUAL ? usual : tight;
 }
 
@@ -52,6 +57,8 @@ bool table_case_possible(const struct table_case *c)
     bool may_hold_snapshot = c->stored != CFOIL_STATE_PROCESSING && c->stored != CFOIL_STATE_ISSUED;
 
     if (no_tombstone && (c->time == TIME_AT_REPLAY || c->time == TIME_AFTER_REPLAY))
+        return false;
+    if (c->window != WINDOW_NONE && c->stored == CFOIL_STATE_ISSUED)
         return false;
     if (c->snapshot && !may_hold_snapshot)
         return false;
@@ -178,6 +185,15 @@ static struct cfoil_fingerprint case_fingerprint(enum case_asked asked)
     return print;
 }
 
+static void build_window(const struct table_case *c, struct cfoil_record *record)
+{
+    static const int64_t lengths[CASE_WINDOW_COUNT] = {0, 9000001, 9000000, 86400000};
+
+    record->window_ms = lengths[c->window];
+    if (c->window == WINDOW_CLOCK_OPEN)
+        record->window_anchor = CFOIL_ANCHOR_CLOCK;
+}
+
 static void build_record(const struct table_case *c, struct cfoil_record *record)
 {
     static const int owner_bytes[] = {OWNER_BYTE_MINE, OWNER_BYTE_ANOTHER, OWNER_BYTE_OPERATOR};
@@ -195,6 +211,7 @@ static void build_record(const struct table_case *c, struct cfoil_record *record
     build_times(c, record->at_ms);
     memset(record->owner, owner_bytes[c->owner], CFOIL_OWNER_BYTES);
     build_mark(c, record);
+    build_window(c, record);
     record->fingerprint = case_fingerprint(ASKED_SAME);
     record->scope = case_scope();
     record->first_request_id = cfoil_bytes_text("first");
@@ -255,12 +272,12 @@ const char *table_case_text(const struct table_case *c, char *out, size_t out_by
     (void)snprintf(out, out_bytes,
                    "%s on %s (form %d, cause %d, snapshot %d, generation %d), owner %s, mark %s, "
                    "time %s, trust %s, asked %s, in_doubt %d, semantics %d, terms %d, outcome %d, "
-                   "event snapshot %d, force %d, resumed %d, lost %s",
+                   "event snapshot %d, force %d, resumed %d, lost %s, window %s",
                    cfoil_event_name(c->event), c->present ? cfoil_state_name(c->stored) : "nothing",
                    (int)c->form, (int)c->cause, c->snapshot, (int)c->generation,
                    owner_names[c->owner], mark_names[c->mark], time_names[c->time],
                    trust_names[c->trust], asked_names[c->asked], (int)c->in_doubt,
                    (int)c->semantics, (int)c->terms, (int)c->outcome, c->event_snapshot, c->force,
-                   c->resumed, lost_names[c->lost]);
+                   c->resumed, lost_names[c->lost], window_names[c->window]);
     return out;
 }

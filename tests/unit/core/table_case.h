@@ -79,6 +79,12 @@ enum case_lost { LOST_ABSENT, LOST_THIS, LOST_OTHER, CASE_LOST_COUNT };
 /* The record's generation; the last one must be followed by 1. */
 enum case_generation { GENERATION_MIDDLE, GENERATION_LAST, CASE_GENERATION_COUNT };
 
+/*
+ * The window the record was claimed under: none; by its first claim, ending in 1 ms or right now; by
+ * the clock, ending at midnight (UTC) of the day that holds both its life and now.
+ */
+enum case_window { WINDOW_NONE, WINDOW_OPEN, WINDOW_OVER, WINDOW_CLOCK_OPEN, CASE_WINDOW_COUNT };
+
 /* Two policies: the usual order of durations, and ttl under lease with no tombstone and no wait. */
 enum case_terms { TERMS_USUAL, TERMS_TIGHT, CASE_TERMS_COUNT };
 
@@ -94,6 +100,7 @@ struct table_case {
     bool snapshot;
     enum case_generation generation;
     enum case_trust trust;
+    enum case_window window;
     /* the event */
     enum cfoil_event_kind event;
     enum case_asked asked;
@@ -110,7 +117,8 @@ struct table_case {
 
 /*
  * Whether a record of this shape can exist: FAILED and ISSUED know no tombstone, a settle clears
- * the probe mark, only IN_DOUBT has a cause, and nothing is captured before a settle.
+ * the probe mark, only IN_DOUBT has a cause, nothing is captured before a settle, and no window opens
+ * before a claim.
  */
 bool table_case_possible(const struct table_case *c);
 

@@ -109,6 +109,8 @@ static const char *draft_difference(const struct cfoil_draft *got, const struct 
     if (memcmp(g->target, w->target, CFOIL_DIGEST_BYTES) != 0 ||
         g->target_life_ms != w->target_life_ms)
         return "target";
+    if (g->window_ms != w->window_ms || g->window_anchor != w->window_anchor)
+        return "window";
     difference = result_difference(g, w, open);
     return difference != NULL ? difference : time_difference(got, want, open);
 }
@@ -206,9 +208,29 @@ static void judge_policies(struct table_case *c, struct tally *tally)
     }
 }
 
+/* A window meets what its end may depend on; generations and most marks are independent of it. */
+static void judge_asked(struct table_case *c, struct tally *tally)
+{
+    unsigned asked, window;
+
+    for (window = 0; window < CASE_WINDOW_COUNT; window++) {
+        c->window = (enum case_window)window;
+        if (!table_case_possible(c))
+            continue;
+        if (window != WINDOW_NONE && (c->mark > MARK_MINE_LIVE || c->form != CFOIL_FORM_RECORD ||
+                                      c->generation == GENERATION_LAST))
+            continue;
+        for (asked = 0; asked < CASE_ASKED_COUNT; asked++) {
+            c->asked = (enum case_asked)asked;
+            judge_policies(c, tally);
+        }
+    }
+    c->window = WINDOW_NONE;
+}
+
 static void judge_relations(struct table_case *c, struct tally *tally)
 {
-    unsigned owner, mark, time, asked;
+    unsigned owner, mark, time;
 
     for (owner = 0; owner < CASE_OWNER_COUNT; owner++) {
         for (mark = 0; mark < CASE_MARK_COUNT; mark++) {
@@ -216,12 +238,7 @@ static void judge_relations(struct table_case *c, struct tally *tally)
                 c->owner = (enum case_owner)owner;
                 c->mark = (enum case_mark)mark;
                 c->time = (enum case_time)time;
-                if (!table_case_possible(c))
-                    continue;
-                for (asked = 0; asked < CASE_ASKED_COUNT; asked++) {
-                    c->asked = (enum case_asked)asked;
-                    judge_policies(c, tally);
-                }
+                judge_asked(c, tally);
             }
         }
     }

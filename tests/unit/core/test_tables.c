@@ -345,6 +345,31 @@ static void fingerprints_compare_as_the_semantics_say(void **state)
     same(CFOIL_SEMANTICS_WINDOW_KEY, &recorded, &body, true, true, false);
 }
 
+/* After a failure one of those who wait executes; what answers everybody alike wakes them all. */
+static void one_is_woken_where_one_executes(void **state)
+{
+    static const struct {
+        enum cfoil_state state;
+        enum cfoil_wake hold, retry, probe;
+    } rows[] = {
+        {CFOIL_STATE_ABSENT, CFOIL_WAKE_ONE, CFOIL_WAKE_ONE, CFOIL_WAKE_ONE},
+        {CFOIL_STATE_ISSUED, CFOIL_WAKE_ONE, CFOIL_WAKE_ONE, CFOIL_WAKE_ONE},
+        {CFOIL_STATE_SUCCEEDED, CFOIL_WAKE_ALL, CFOIL_WAKE_ALL, CFOIL_WAKE_ALL},
+        {CFOIL_STATE_FAILED_FINAL, CFOIL_WAKE_ALL, CFOIL_WAKE_ALL, CFOIL_WAKE_ALL},
+        {CFOIL_STATE_FAILED, CFOIL_WAKE_ONE, CFOIL_WAKE_ONE, CFOIL_WAKE_ONE},
+        {CFOIL_STATE_IN_DOUBT, CFOIL_WAKE_ALL, CFOIL_WAKE_ONE, CFOIL_WAKE_ONE},
+        {CFOIL_STATE_TOMBSTONE, CFOIL_WAKE_ALL, CFOIL_WAKE_ALL, CFOIL_WAKE_ALL},
+    };
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_int_equal(cfoil_wake_of(rows[i].state, CFOIL_IN_DOUBT_HOLD), rows[i].hold);
+        assert_int_equal(cfoil_wake_of(rows[i].state, CFOIL_IN_DOUBT_RETRY), rows[i].retry);
+        assert_int_equal(cfoil_wake_of(rows[i].state, CFOIL_IN_DOUBT_PROBE), rows[i].probe);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +384,7 @@ int main(void)
         cmocka_unit_test(a_name_is_never_null),
         cmocka_unit_test(every_error_says_what_the_caller_can_do),
         cmocka_unit_test(an_unknown_error_is_the_systems),
+        cmocka_unit_test(one_is_woken_where_one_executes),
         cmocka_unit_test(fingerprints_compare_as_the_semantics_say),
     };
 
