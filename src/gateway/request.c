@@ -70,15 +70,40 @@ ngx_http_counterfoil_target(ngx_http_request_t *r, ngx_str_t *path,
 }
 
 
-/*
- * The key in normal form. NGX_DECLINED: there is none. NGX_ABORT: it is not of the route's format,
- * or there are two that differ; equal ones count as one.
- */
-ngx_int_t
-ngx_http_counterfoil_key(ngx_http_request_t *r, ngx_http_counterfoil_ctx_t *ctx)
+/* One value more of the key; equal ones count as one. NGX_ABORT: it is none, or another one. */
+static ngx_int_t
+ngx_http_counterfoil_take_key(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx, struct cfoil_bytes value)
 {
-    char              key[CFOIL_KEY_BYTES_MAX];
-    size_t            len;
+    char    key[CFOIL_KEY_BYTES_MAX];
+    size_t  len;
+
+    if (!cfoil_key_normalise(ctx->route->key_format, value, key, &len)) {
+        return NGX_ABORT;
+    }
+
+    if (ctx->key.data == NULL) {
+        ctx->key.data = ngx_pnalloc(r->pool, len);
+        if (ctx->key.data == NULL) {
+            return NGX_ERROR;
+        }
+
+        ngx_memcpy(ctx->key.data, key, len);
+        ctx->key.len = len;
+
+        return NGX_OK;
+    }
+
+    return ctx->key.len == len && ngx_memcmp(ctx->key.data, key, len) == 0
+           ? NGX_OK : NGX_ABORT;
+}
+
+
+static ngx_int_t
+ngx_http_counterfoil_key_in_headers(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx)
+{
+    ngx_int_t         rc;
     ngx_uint_t        i;
     ngx_list_part_t  *part;
     ngx_table_elt_t  *h;
@@ -92,29 +117,67 @@ ngx_http_counterfoil_key(ngx_http_request_t *r, ngx_http_counterfoil_ctx_t *ctx)
             continue;
         }
 
-        if (!cfoil_key_normalise(ctx->route->key_format,
-                                 ngx_http_counterfoil_bytes(&h->value), key,
-                                 &len))
-        {
-            ngx_str_null(&ctx->key);
-            return NGX_ABORT;
+        rc = ngx_http_counterfoil_take_key(r, ctx,
+                                       ngx_http_counterfoil_bytes(&h->value));
+        if (rc != NGX_OK) {
+            return rc;
         }
+    }
 
-        if (ctx->key.data == NULL) {
-            ctx->key.data = ngx_pnalloc(r->pool, len);
-            if (ctx->key.data == NULL) {
-                return NGX_ERROR;
-            }
+    return NGX_OK;
+}
 
-            ngx_memcpy(ctx->key.data, key, len);
-            ctx->key.len = len;
-            continue;
-        }
 
-        if (ctx->key.len != len || ngx_memcmp(ctx->key.data, key, len) != 0) {
-            ngx_str_null(&ctx->key);
-            return NGX_ABORT;
-        }
+static ngx_int_t
+ngx_http_counterfoil_key_in_query(ngx_http_request_t *r,
+    ngx_http_counterfoil_ctx_t *ctx)
+{
+    char                  value[CFOIL_KEY_VALUE_BYTES_MAX];
+    struct cfoil_finding  finding;
+
+    ngx_memzero(&finding, sizeof(finding));
+    finding.out = value;
+    finding.out_bytes = sizeof(value);
+
+    cfoil_query_find(ngx_http_counterfoil_bytes(&ctx->args),
+                     ctx->route->key_query, &finding);
+
+    switch (finding.found) {
+
+    case CFOIL_FOUND_NONE:
+        return NGX_OK;
+
+    case CFOIL_FOUND_ONE:
+        return ngx_http_counterfoil_take_key(r, ctx,
+                                         cfoil_bytes_of(value, finding.len));
+
+    case CFOIL_FOUND_SEVERAL:
+    case CFOIL_FOUND_TOO_LONG:
+        break;
+    }
+
+    return NGX_ABORT;
+}
+
+
+/*
+ * The key in normal form. NGX_DECLINED: there is none. NGX_ABORT: it is not of the route's format,
+ * or there are two that differ.
+ */
+ngx_int_t
+ngx_http_counterfoil_key(ngx_http_request_t *r, ngx_http_counterfoil_ctx_t *ctx)
+{
+    ngx_int_t  rc;
+
+    rc = ctx->route->key_query ? ngx_http_counterfoil_key_in_query(r, ctx)
+                               : ngx_http_counterfoil_key_in_headers(r, ctx);
+
+    if (rc == NGX_ABORT) {
+        ngx_str_null(&ctx->key);
+    }
+
+    if (rc != NGX_OK) {
+        return rc;
     }
 
     return ctx->key.data ? NGX_OK : NGX_DECLINED;

@@ -32,24 +32,6 @@ static int64_t number_of(const struct cfoil_compile *compile, enum cfoil_field f
     return cfoil_merged_number(&compile->merged, field, otherwise);
 }
 
-static void compile_key(struct cfoil_compile *compile, struct cfoil_route *route)
-{
-    const struct cfoil_profile_row *profile = cfoil_profile_row(route->profile);
-    route->key_header = text_of(compile, CFOIL_FIELD_KEY_HEADER, "Idempotency-Key");
-    route->key_required = number_of(compile, CFOIL_FIELD_KEY_REQUIRED, profile->key_required) != 0;
-    route->key_format =
-        (enum cfoil_key_format)number_of(compile, CFOIL_FIELD_KEY_FORMAT, profile->key_format);
-
-    bool same = route->tenant.source == CFOIL_TENANT_FROM_HEADER && route->tenant.name != NULL &&
-                strcasecmp(route->tenant.name, route->key_header) == 0;
-    if (same) {
-        const struct cfoil_node *blame = cfoil_blame(compile, CFOIL_FIELD_KEY_HEADER);
-        cfoil_problem_add(compile->problems, blame->line, blame->column,
-                          "key.header: %.60s is the tenant's header too; one header cannot be both",
-                          route->key_header);
-    }
-}
-
 /* ttl, or the sum of the three; both in one mapping contradict each other. */
 static void check_retention(struct cfoil_compile *compile, const struct cfoil_node *layer)
 {
@@ -175,7 +157,7 @@ enum cfoil_error cfoil_route_compile(struct cfoil_compile *compile, const struct
     check_retention(compile, compile->defaults_node);
     check_retention(compile, node);
     cfoil_tenant_compile(compile, route);
-    compile_key(compile, route);
+    cfoil_key_compile(compile, route);
     compile_terms(compile, route);
     cfoil_window_compile(compile, route);
     cfoil_outcome_compile(compile, route);

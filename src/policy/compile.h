@@ -28,6 +28,7 @@ CFOIL_MUST_CHECK enum cfoil_error cfoil_route_compile(struct cfoil_compile *comp
 
 /* The parts of it that fill a file of their own. Errors as above. */
 void cfoil_tenant_compile(struct cfoil_compile *compile, struct cfoil_route *route);
+void cfoil_key_compile(struct cfoil_compile *compile, struct cfoil_route *route);
 void cfoil_outcome_compile(struct cfoil_compile *compile, struct cfoil_route *route);
 CFOIL_MUST_CHECK enum cfoil_error cfoil_headers_compile(struct cfoil_compile *compile,
                                                         struct cfoil_route *route);
@@ -47,6 +48,9 @@ void cfoil_probe_compile(struct cfoil_compile *compile, struct cfoil_route *rout
 /* Checks the {names} in a path's template against the route's patterns; `field` is what messages say. */
 void cfoil_places_check(struct cfoil_compile *compile, const struct cfoil_node *blame,
                         const char *field, const char *path);
+
+/* One mapping names one place of a key or tenant; those of `defaults` and a route replace each other. */
+void cfoil_one_source_check(struct cfoil_compile *compile, const struct cfoil_node *mapping);
 
 /* The node to blame for a field: the one that sets it, else the route. */
 const struct cfoil_node *cfoil_blame(const struct cfoil_compile *compile, enum cfoil_field field);

@@ -48,8 +48,10 @@ const char *cfoil_field_path(enum cfoil_field field, char *out, unsigned out_byt
     return out;
 }
 
-bool cfoil_field_is_tenant_source(enum cfoil_field field)
+bool cfoil_field_is_source(enum cfoil_field field)
 {
-    return cfoil_field_row(field)->parent == CFOIL_FIELD_TENANT &&
-           field != CFOIL_FIELD_TENANT_OTHERWISE;
+    enum cfoil_field parent = cfoil_field_row(field)->parent;
+    return (parent == CFOIL_FIELD_TENANT && field != CFOIL_FIELD_TENANT_OTHERWISE) ||
+           (parent == CFOIL_FIELD_KEY && field != CFOIL_FIELD_KEY_REQUIRED &&
+            field != CFOIL_FIELD_KEY_FORMAT);
 }

@@ -66,7 +66,7 @@ enum cfoil_field cfoil_field_members(enum cfoil_field field);
 /* "retention.ttl": as people say it, without "routes". Static texts are joined into `out`. */
 const char *cfoil_field_path(enum cfoil_field field, char *out, unsigned out_bytes);
 
-/* Whether the field names a place where a tenant stands; a tenant has one. */
-bool cfoil_field_is_tenant_source(enum cfoil_field field);
+/* Whether the field names a place where a key or a tenant stands; each has one. */
+bool cfoil_field_is_source(enum cfoil_field field);
 
 #endif

@@ -22,6 +22,18 @@ static void clear_below(struct cfoil_merged *merged, enum cfoil_field above)
     }
 }
 
+static void clear_other_sources(struct cfoil_merged *merged, enum cfoil_field source)
+{
+    for (int i = 1; i < CFOIL_FIELD_COUNT; i++) {
+        enum cfoil_field other = (enum cfoil_field)i;
+        if (other != source && cfoil_field_is_source(other) &&
+            cfoil_field_row(other)->parent == cfoil_field_row(source)->parent) {
+            merged->at[other] = NULL;
+            clear_below(merged, other);
+        }
+    }
+}
+
 void cfoil_merge_value(struct cfoil_merged *merged, enum cfoil_field field,
                        const struct cfoil_node *value)
 {
@@ -37,12 +49,8 @@ void cfoil_merge_value(struct cfoil_merged *merged, enum cfoil_field field,
     }
     clear_below(merged, field);
 
-    if (cfoil_field_is_tenant_source(field)) {
-        for (int i = 1; i < CFOIL_FIELD_COUNT; i++) {
-            if (i != (int)field && cfoil_field_is_tenant_source((enum cfoil_field)i)) {
-                merged->at[i] = NULL;
-            }
-        }
+    if (cfoil_field_is_source(field)) {
+        clear_other_sources(merged, field);
     }
     if (field == CFOIL_FIELD_RETENTION_TTL) {
         merged->at[CFOIL_FIELD_RETENTION_RETRY_WINDOW] = NULL;

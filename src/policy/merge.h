@@ -3,7 +3,7 @@
  * Laying mappings over one another, member by member: the file's `tenant`, then `defaults`, then the
  * route (the profile's own values lie below all of them and are compile.c's). Where two layers set
  * one field the later counts, lists included; a single value replaces a mapping and the other way
- * round; one place of a tenant replaces another; `ttl` replaces the three whose sum it stands for (and any of the three, where set, counts
+ * round; one place of a key or tenant replaces another; `ttl` replaces the three whose sum it stands for (and any of the three, where set, counts
  * before a `ttl` below it: compile.c).
  *
  * Invariant: at[f] is the node that sets field f, or NULL where the file says nothing of it.

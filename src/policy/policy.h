@@ -22,6 +22,9 @@
 #define CFOIL_POLICY_BYTES_MAX    (4U * 1024 * 1024)
 #define CFOIL_POLICY_ROUTES_MAX   10000
 #define CFOIL_MATCHES_MAX         64 /* patterns in one route */
+#define CFOIL_KEY_HEADER_DEFAULT  "Idempotency-Key"
+#define CFOIL_KEY_VALUE_BYTES_MAX                                                                  \
+    (2 * CFOIL_KEY_BYTES_MAX + 2) /* a quoted key, all of it escaped */
 
 enum cfoil_profile {
 #define CFOIL_PROFILE(id, name, statuses, answers, key_required, key_format, ttl_hours,            \
@@ -85,7 +88,8 @@ struct cfoil_route {
 
     struct cfoil_tenant_rule tenant;
 
-    const char *key_header;
+    const char *key_header; /* where the key stands, and in any case how it is forwarded */
+    const char *key_query;  /* the argument of the query that it stands in instead; NULL: none */
     bool key_required;
     enum cfoil_key_format key_format;
 

@@ -26,28 +26,6 @@ static enum cfoil_tenant_source without_name(int64_t number)
     return number == 0 ? CFOIL_TENANT_FROM_AUTHORIZATION : CFOIL_TENANT_FROM_NONE;
 }
 
-/* One mapping names one place; those of `defaults` and a route replace each other. */
-static void check_one_source(const struct cfoil_compile *compile, const struct cfoil_node *mapping)
-{
-    const struct cfoil_node *found = NULL;
-    const struct cfoil_node *member =
-        mapping != NULL && mapping->kind == CFOIL_NODE_MAPPING ? mapping->first : NULL;
-    for (; member != NULL; member = member->next) {
-        if (!cfoil_field_is_tenant_source(member->field)) {
-            continue;
-        }
-        if (found != NULL) {
-            cfoil_problem_add(compile->problems, member->key_line, member->key_column,
-                              "tenant: has both %s and %s; a tenant has one place, and `otherwise` "
-                              "for where it is missing",
-                              cfoil_field_row(found->field)->name,
-                              cfoil_field_row(member->field)->name);
-            return;
-        }
-        found = member;
-    }
-}
-
 /* The place that counts, or SOURCE_COUNT. */
 static size_t named_source(const struct cfoil_compile *compile)
 {
@@ -96,8 +74,8 @@ void cfoil_tenant_compile(struct cfoil_compile *compile, struct cfoil_route *rou
         return;
     }
 
-    check_one_source(compile, cfoil_node_member(compile->defaults_node, CFOIL_FIELD_TENANT));
-    check_one_source(compile, node);
+    cfoil_one_source_check(compile, cfoil_node_member(compile->defaults_node, CFOIL_FIELD_TENANT));
+    cfoil_one_source_check(compile, node);
     size_t found = named_source(compile);
     if (found == SOURCE_COUNT) {
         cfoil_problem_add(compile->problems, node->line, node->column,

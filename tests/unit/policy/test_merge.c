@@ -183,9 +183,28 @@ static void one_place_of_a_tenant_replaces_another(void **state)
     cfoil_policy_free(policy);
 }
 
+static void one_place_of_a_key_replaces_another(void **state)
+{
+    (void)state;
+    struct cfoil_policy *policy =
+        load_route("defaults: {key: {header: X-K, required: true}}\n", "    key: {query: idem}\n");
+    const struct cfoil_route *route = only_route(policy);
+    assert_string_equal(route->key_query, "idem");
+    assert_string_equal(route->key_header, "Idempotency-Key");
+    assert_true(route->key_required);
+    cfoil_policy_free(policy);
+
+    policy = load_route("defaults: {key: {query: idem}}\n", "    key: {header: X-K}\n");
+    route = only_route(policy);
+    assert_null(route->key_query);
+    assert_string_equal(route->key_header, "X-K");
+    cfoil_policy_free(policy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_place_of_a_key_replaces_another),
         cmocka_unit_test(one_place_of_a_tenant_replaces_another),
         cmocka_unit_test(a_route_overrides_defaults_member_by_member),
         cmocka_unit_test(defaults_lie_over_the_profiles_values),

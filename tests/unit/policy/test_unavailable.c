@@ -15,7 +15,6 @@ struct row {
 };
 
 static const struct row rows[] = {
-    {"key in the query", "    key: {query: k}\n", 11, "`key.query`"},
     {"key in a form", "    key: {form: k}\n", 11, "`key.form`"},
     {"key in the body", "    key: {body: /k}\n", 11, "`key.body`"},
     {"key by token", "    key: {token: {ttl: 30m}}\n", 11, "`key.token`"},
