@@ -2,10 +2,12 @@
 """How old records are when their keys come again, as the error log tells it per route."""
 
 import re
+import subprocess
 
 from support.backend import Reply
 from support.expect import (CONFLICT, EXPIRED, PENDING, assert_first, assert_problem, is_replay,
                             new_key)
+from support.server import BUILD
 from support.waiting import until
 
 POLICY = """
@@ -96,3 +98,14 @@ def test_lines_of_all_workers_add_up(new_gateway):
         gateway.stop()
         assert repeats_of(gateway) == {"shop:order.create": {"1s": 8 * (turn + 1)}}
         gateway.start()
+
+
+def test_check_reads_what_the_gateway_has_written(new_gateway, key):
+    gateway = new_gateway(POLICY)
+    assert_first(gateway.post("/orders", key))
+    assert is_replay(gateway.post("/orders", key))
+    gateway.stop()
+    shown = subprocess.run([BUILD / "counterfoil", "check", gateway.directory / "policy.yaml",
+                            "--observed", gateway.directory / "stderr.log"],
+                           capture_output=True, text=True, check=True, timeout=20).stdout
+    assert "observed: shop:order.create: 1 repeat, half of them within 1s" in shown
