@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libFuzzer target for the JSON reader and the canonical form. The first byte chooses rules and the
- * cut of the body, the rest is the body. Checked besides crashes: the cut changes nothing; and where
+ * cut of the body, the rest is the body. Checked besides crashes: the cut changes nothing; and a
+ * text from which ignored values were cut out has the same canonical form, and the same cuts; where
  * no rule could apply to it twice, a canonical text is its own canonical text, and another reader of
  * JSON, jansson, finds the same in it as in the body.
  */
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 
 #include "fingerprint/fingerprint.h"
+#include "fingerprint/redact.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -94,6 +96,49 @@ static void check_canonical(const struct cfoil_rules *rules, struct cfoil_bytes 
     free(twice);
 }
 
+/* Whether both texts have one canonical form. Abort: one has none. */
+static void check_same_form(const struct cfoil_rules *rules, struct cfoil_bytes a,
+                            struct cfoil_bytes b)
+{
+    uint8_t *one = NULL;
+    uint8_t *other = NULL;
+    size_t one_bytes = 0;
+    size_t other_bytes = 0;
+    if (cfoil_json_canonical(rules, a, &one, &one_bytes, NULL) != CFOIL_OK ||
+        cfoil_json_canonical(rules, b, &other, &other_bytes, NULL) != CFOIL_OK ||
+        one_bytes != other_bytes || memcmp(one, other, one_bytes) != 0) {
+        abort();
+    }
+    free(one);
+    free(other);
+}
+
+static void check_redacted(const struct cfoil_rules *rules, struct cfoil_bytes body)
+{
+    static struct cfoil_redactor *redactor;
+    size_t cuts = 0;
+    size_t again = 0;
+    size_t len = 0;
+    if (redactor == NULL && cfoil_redactor_create(&redactor) != CFOIL_OK) {
+        abort();
+    }
+    if (cfoil_redactor_read(redactor, rules, body, &cuts, &len) != CFOIL_OK) {
+        return;
+    }
+    uint8_t *text = malloc(len + 1);
+    if (text == NULL) {
+        abort();
+    }
+    cfoil_redactor_write(redactor, body, text);
+    struct cfoil_bytes redacted = cfoil_bytes_of(text, len);
+    check_same_form(rules, body, redacted);
+    if (cfoil_redactor_read(redactor, rules, redacted, &again, &len) != CFOIL_OK || again != cuts ||
+        len != redacted.len) {
+        abort();
+    }
+    free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static struct cfoil_rules *rules[2];
@@ -114,5 +159,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (chosen == rules[0]) {
         check_canonical(chosen, cfoil_bytes_of(data + 1, bytes - 1));
     }
+    check_redacted(chosen, cfoil_bytes_of(data + 1, bytes - 1));
     return 0;
 }
